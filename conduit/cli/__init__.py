@@ -1,0 +1,1 @@
+"""Command lines: the daemon, the linter and the control client."""

@@ -1,0 +1,145 @@
+"""The `conduit-check` command: load and validate configuration files without starting anything.
+
+It runs the same loader and validation as the daemon and adds the advice of the linter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, TextIO
+
+from conduit import __version__
+from conduit.config import ConfigError, Diagnostic, load_file
+
+EXIT_OK: Final = 0
+EXIT_ERRORS: Final = 1
+EXIT_UNREADABLE: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """The outcome for one file: its findings, errors first, and whether it could be read."""
+
+    path: str
+    diagnostics: tuple[Diagnostic, ...]
+    readable: bool
+
+    @property
+    def errors(self) -> int:
+        """Number of errors."""
+        return sum(d.severity == "error" for d in self.diagnostics)
+
+    @property
+    def warnings(self) -> int:
+        """Number of warnings."""
+        return len(self.diagnostics) - self.errors
+
+
+def check_file(path: str) -> FileResult:
+    """Load and validate one file."""
+    try:
+        loaded = load_file(path, advice=True)
+    except ConfigError as error:
+        return FileResult(path, (*error.diagnostics, *error.warnings), error.stage != "read")
+    return FileResult(path, loaded.warnings, True)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="conduit-check",
+        description="Check configuration files of DNS Conduit without starting anything. "
+        "Every error is reported at once, with file, line, column and key path.",
+        epilog="Exit status: 0 all files are valid (warnings do not count), 1 a file has errors, "
+        "2 a file cannot be read or the command line is wrong.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="configuration file to check")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="text: one FILE:LINE:COL: key.path: message a line (default); "
+        "json: one object with findings and counts",
+    )
+    parser.add_argument("--version", action="version", version=f"conduit-check {__version__}")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the files named by `arguments` (default: those of the process); return the exit code.
+
+    Findings and the summary go to standard output.
+    """
+    options = build_parser().parse_intermixed_args(arguments)
+    results = [check_file(path) for path in options.files]
+    try:
+        if options.format == "json":
+            _write_json(results, sys.stdout)
+        else:
+            _write_text(results, sys.stdout)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # the reader (head, a pager) has seen enough; keep the interpreter from flushing again
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115
+    if not all(result.readable for result in results):
+        return EXIT_UNREADABLE
+    return EXIT_ERRORS if any(result.errors for result in results) else EXIT_OK
+
+
+def _write_text(results: Sequence[FileResult], out: TextIO) -> None:
+    for result in results:
+        for diagnostic in result.diagnostics:
+            out.write(_encodable(_line(diagnostic), out) + "\n")
+    errors = sum(result.errors for result in results)
+    warnings = sum(result.warnings for result in results)
+    valid = sum(result.readable and not result.errors for result in results)
+    out.write(
+        f"{_count(len(results), 'file')} checked, {valid} valid: "
+        f"{_count(errors, 'error')}, {_count(warnings, 'warning')}\n"
+    )
+
+
+def _line(diagnostic: Diagnostic) -> str:
+    if diagnostic.severity == "error":
+        return str(diagnostic)
+    return f"{diagnostic.place}: warning: {diagnostic.detail}"
+
+
+def _encodable(text: str, out: TextIO) -> str:
+    """Return `text` with what the stream's encoding lacks written as escapes."""
+    encoding = out.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding, "replace")
+
+
+def _write_json(results: Sequence[FileResult], out: TextIO) -> None:
+    json.dump(
+        {
+            "findings": [asdict(d) for result in results for d in result.diagnostics],
+            "files": [
+                {
+                    "path": result.path,
+                    "readable": result.readable,
+                    "errors": result.errors,
+                    "warnings": result.warnings,
+                }
+                for result in results
+            ],
+            "errors": sum(result.errors for result in results),
+            "warnings": sum(result.warnings for result in results),
+        },
+        out,
+        indent=2,
+    )
+    out.write("\n")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

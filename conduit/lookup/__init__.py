@@ -1,0 +1,1 @@
+"""Lookup: profiles of providers, and the forward provider (chapter 20 section 10)."""

@@ -1,0 +1,126 @@
+"""The metric families this build records: name, type, labels, category and help (chapter 50)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Family(NamedTuple):
+    """One metric family: `labels` are the keys at full detail, in canonical order."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    category: str
+    help: str
+
+
+QUERIES = Family(
+    "conduit_queries_total",
+    "counter",
+    ("listener", "protocol", "qtype", "qclass", "ip_family"),
+    "volume",
+    "Client queries that passed Parse.",
+)
+RESPONSES = Family(
+    "conduit_responses_total",
+    "counter",
+    ("listener", "protocol", "rcode", "ip_family", "answer_source"),
+    "volume",
+    "Replies delivered to clients, stored answers and synthesized errors.",
+)
+RESPONSES_TRUNCATED = Family(
+    "conduit_responses_truncated_total",
+    "counter",
+    ("listener", "protocol", "ip_family", "answer_source"),
+    "volume",
+    "UDP replies cut to the client's payload size with TC set.",
+)
+QUERIES_DROPPED = Family(
+    "conduit_queries_dropped_total",
+    "counter",
+    ("listener", "protocol", "reason", "ip_family"),
+    "volume",
+    "Parsed queries that policy ended without a reply.",
+)
+QUERIES_BY_POOL = Family(
+    "conduit_queries_by_pool_total",
+    "counter",
+    ("pool",),
+    "volume",
+    "Forward attempts that left Route with this pool, retries included.",
+)
+PARSE_REJECTED = Family(
+    "conduit_parse_rejected_total",
+    "counter",
+    ("reason",),
+    "failures",
+    "Packets discarded at Parse.",
+)
+FORWARD_ERRORS = Family(
+    "conduit_forward_errors_total",
+    "counter",
+    ("pool", "backend", "reason"),
+    "failures",
+    "Forward attempts that ended in an error.",
+)
+FORWARD_ATTEMPTS = Family(
+    "conduit_forward_attempts_total",
+    "counter",
+    ("pool", "backend", "outcome"),
+    "timing",
+    "Completed forward attempts.",
+)
+RETRIES = Family(
+    "conduit_retries_total",
+    "counter",
+    ("pool",),
+    "failures",
+    "Returns from Response rules to Lookup, by target pool.",
+)
+SLOT_POOL_EXHAUSTED = Family(
+    "conduit_slot_pool_exhausted_total",
+    "counter",
+    (),
+    "failures",
+    "Transaction slot acquisitions refused because the pool was full.",
+)
+SLOTS_IN_USE = Family(
+    "conduit_slots_in_use", "gauge", (), "runtime", "Transaction slots taken, parked ones included."
+)
+SLOTS_CAPACITY = Family(
+    "conduit_slots_capacity", "gauge", (), "runtime", "Size of the transaction slot pool."
+)
+FORWARD_OUTSTANDING = Family(
+    "conduit_forward_outstanding",
+    "gauge",
+    ("pool", "backend"),
+    "forward_detail",
+    "Upstream forwards in flight.",
+)
+CONFIG_GENERATION = Family(
+    "conduit_config_generation", "gauge", (), "meta", "Generation of the active snapshot."
+)
+BUILD_INFO = Family(
+    "conduit_build_info",
+    "gauge",
+    ("version", "revision", "dirty", "profile"),
+    "meta",
+    "Constant 1 describing the build.",
+)
+START_TIME = Family(
+    "conduit_start_time_seconds", "gauge", (), "meta", "Process start as a Unix timestamp."
+)
+UPTIME = Family("conduit_uptime_seconds", "gauge", (), "meta", "Seconds since process start.")
+
+RECORDED: tuple[Family, ...] = (
+    QUERIES,
+    RESPONSES,
+    RESPONSES_TRUNCATED,
+    QUERIES_DROPPED,
+    QUERIES_BY_POOL,
+    PARSE_REJECTED,
+    FORWARD_ERRORS,
+    FORWARD_ATTEMPTS,
+    RETRIES,
+)

@@ -1,0 +1,198 @@
+"""The phases of one query, in order, as one generator (chapter 20 section 6).
+
+`run(txn, environment)` does everything that needs no waiting itself and yields an effect where the
+outside world must act; a runtime performs it, stores the result in `txn.effect_result` and resumes.
+When the generator ends, `txn.reply` holds the message for the client, or None when the query was
+dropped. A query that never waits ends without yielding.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from typing import Final
+
+from conduit.lookup import profiles
+from conduit.lookup.forward import FAILED, ROUTE_FAILED, forward
+from conduit.observe.labels import ip_family, rcode_label
+from conduit.observe.logging import get_log
+from conduit.policy.outcome import DROP, RETRY
+from conduit.transaction import DURATION_EXHAUSTED, SERVFAIL, UNKNOWN_PROFILE, Transaction
+from conduit.upstream.exchange import Exchange
+from conduit.upstream.pool import HealthView
+from conduit.wire import ExtendedError, fit_to_size, synthesize_reply
+
+_log = get_log("conduit_core")
+
+#: Everything the pipeline may yield.
+Effect = Exchange
+
+_NOTIMP: Final = 4
+_TYPE_IXFR: Final = 251
+_TYPE_AXFR: Final = 252
+
+
+class Environment:
+    """What lives outside the snapshot and the pipeline reads: health and the clock."""
+
+    __slots__ = ("clock", "health")
+
+    def __init__(
+        self, health: HealthView | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.health = health
+        self.clock = clock
+
+
+def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, None]:
+    """Take `txn` from Parse to Send; see the module text."""
+    snapshot = txn.snapshot
+    clock = environment.clock
+    query = txn.query
+    recorder = txn.recorder
+    if recorder is not None:
+        listener = txn.listener
+        recorder.queries[
+            (
+                listener.label,
+                listener.protocol,
+                query.qtype,
+                query.qclass,
+                ip_family(txn.client_address),
+            )
+        ] += 1
+    request_rules = snapshot.request_rules
+    if request_rules is not None and not _expired(txn, clock) and request_rules(txn) == DROP:
+        _drop(txn, "request_rules")
+        return
+    if txn.listener.is_tcp and query.qtype in (_TYPE_AXFR, _TYPE_IXFR):
+        # a transfer is many messages; relaying one of them would corrupt it
+        txn.rcode = _NOTIMP
+        txn.extended_error = ExtendedError.NOT_SUPPORTED
+        _send(txn)
+        return
+    response_rules = snapshot.response_rules
+    while True:
+        if _expired(txn, clock):
+            break
+        outcome = yield from _lookup(txn, environment)
+        if outcome == FAILED or (
+            outcome == ROUTE_FAILED and not snapshot.route_failure_runs_response_rules
+        ):
+            break
+        if _expired(txn, clock):
+            break
+        if response_rules is None:
+            break
+        decision = response_rules(txn)
+        if decision == DROP:
+            _drop(txn, "response_rules")
+            return
+        if decision != RETRY:
+            break
+        _count_retry(txn)
+        txn.discard_answer()
+        if outcome == ROUTE_FAILED:
+            # so that a stashed retry pool is honoured by the next Route
+            txn.attempt_count = max(1, txn.attempt_count)
+    if txn.answer is None and snapshot.no_answer_rules is not None:
+        txn.answer_source = txn.cache_instance = None
+        if snapshot.no_answer_rules(txn) == DROP:
+            _drop(txn, "no_answer_rules")
+            return
+    _send(txn)
+
+
+def _expired(txn: Transaction, clock: Callable[[], float]) -> bool:
+    """The deadline check before a phase; sets what a transaction past its limit reports."""
+    if clock() - txn.started <= txn.snapshot.max_duration:
+        return False
+    if txn.answer is None:
+        txn.rcode = SERVFAIL
+        txn.converge(DURATION_EXHAUSTED)
+        if txn.extended_error is None:
+            txn.extended_error = ExtendedError.NO_REACHABLE_AUTHORITY
+    return True
+
+
+def _lookup(txn: Transaction, environment: Environment) -> Generator[Effect, None, int]:
+    profile = txn.snapshot.lookup_profiles.get(txn.lookup_profile)
+    if profile is None:
+        txn.rcode = SERVFAIL
+        txn.converge(UNKNOWN_PROFILE)
+        txn.extended_error = ExtendedError.OTHER
+        return FAILED
+    for provider in profile:
+        if provider.kind == profiles.FORWARD:
+            return (yield from forward(txn, environment.health, environment.clock))
+    # a chain that ends without an answer
+    txn.rcode = SERVFAIL
+    return FAILED
+
+
+def _count_retry(txn: Transaction) -> None:
+    pool = txn.retry_pool if txn.retry_pool is not None else txn.selected_pool
+    if txn.recorder is not None and pool is not None:
+        txn.recorder.retries[(pool,)] += 1
+
+
+def _drop(txn: Transaction, reason: str) -> None:
+    txn.drop_reason = reason
+    txn.reply = None
+    recorder = txn.recorder
+    if recorder is not None:
+        listener = txn.listener
+        recorder.queries_dropped[
+            (listener.label, listener.protocol, reason, ip_family(txn.client_address))
+        ] += 1
+    if _log.debug_enabled:
+        _log.debug("query dropped", txn_id=txn.id, dns_id=txn.query.id, qname=txn.query.qname_text)
+
+
+def _send(txn: Transaction) -> None:
+    """Choose the reply and fit it to the client (chapter 20 section 16)."""
+    query = txn.query
+    reply = txn.answer
+    if reply is None:
+        reply = synthesize_reply(
+            query, SERVFAIL if txn.rcode is None else txn.rcode, txn.extended_error
+        )
+    listener = txn.listener
+    if not listener.is_tcp:
+        limit = query.udp_payload_size or 512
+        if len(reply) > limit:
+            before = len(reply)
+            reply, txn.truncated_on_send = fit_to_size(reply, limit)
+            if txn.truncated_on_send and _log.debug_enabled:
+                _log.debug(
+                    "reply truncated",
+                    wire_len_before=before,
+                    wire_len_after=len(reply),
+                    client_udp_payload_size=limit,
+                )
+    txn.reply = reply
+    recorder = txn.recorder
+    if recorder is not None:
+        family = ip_family(txn.client_address)
+        source = txn.answer_source or ""
+        rcode = txn.rcode
+        if txn.answer is not None and txn.convergence_reason == DURATION_EXHAUSTED:
+            rcode = reply[3] & 0xF
+        recorder.responses[
+            (listener.label, listener.protocol, rcode_label(rcode), family, source)
+        ] += 1
+        if txn.truncated_on_send:
+            recorder.responses_truncated[(listener.label, listener.protocol, family, source)] += 1
+    if _log.debug_enabled:
+        backend = txn.selected_backend
+        _log.debug(
+            "query complete",
+            txn_id=txn.id,
+            dns_id=query.id,
+            qname=query.qname_text,
+            rcode=rcode_label(txn.rcode),
+            pool=txn.selected_pool,
+            backend=backend.label if backend is not None else None,
+            cache=txn.cache_instance,
+            attempts=txn.attempt_count,
+        )

@@ -1,0 +1,1 @@
+"""Policy: rules, selectors, actions, data sources and client ACLs (chapter 30)."""

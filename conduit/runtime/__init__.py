@@ -1,0 +1,1 @@
+"""Runtime: listeners, transaction slots, worker pools, drain (chapter 20 sections 2-4)."""

@@ -1,0 +1,181 @@
+"""The data plane: listeners, slots and workers as one unit that starts, drains and stops."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+
+from conduit.config import Config
+from conduit.observe.counters import CounterRegistry
+from conduit.observe.logging import get_log
+from conduit.pipeline import Environment
+from conduit.runtime.bind import BindError, BoundListener, bind_all
+from conduit.runtime.ingress import IngressContext
+from conduit.runtime.slots import SlotPool
+from conduit.runtime.tcp_listener import TcpListener
+from conduit.runtime.udp_listener import UdpListener
+from conduit.runtime.worker_pool import WorkerPool
+from conduit.snapshot import SnapshotRef
+from conduit.upstream.blocking import BlockingExchanger
+from conduit.upstream.outstanding import OutstandingTable
+from conduit.upstream.source import SourceSelector
+from conduit.upstream.tcp_connection import TcpConnectionPool
+
+_log = get_log("conduit_core")
+
+#: Largest default size of the elastic worker pool (design 3.3).
+WORKERS_MAX_DEFAULT = 256
+_DRAIN_POLL_SECONDS = 0.01
+# a listener gives a sign of life at least once a second
+_ALIVE_SECONDS = 5.0
+
+
+class Dataplane:
+    """Serves DNS under the `sync` runtime; sizes and sockets are fixed from the first snapshot."""
+
+    def __init__(
+        self,
+        snapshots: SnapshotRef,
+        counters: CounterRegistry,
+        environment: Environment | None = None,
+    ) -> None:
+        self._snapshots = snapshots
+        config = snapshots.current.config
+        self._config = config
+        self._counters = counters
+        capacity = max(1, config.orchestrator.txn_table_capacity)
+        self.slots = SlotPool(capacity)
+        self.outstanding = OutstandingTable(capacity)
+        self._connections = TcpConnectionPool()
+        self._environment = environment or Environment()
+        workers_max = config.dataplane_or_default().workers_max or min(
+            capacity, WORKERS_MAX_DEFAULT
+        )
+        self.workers = WorkerPool(
+            self._environment, self.slots, counters, self._new_exchanger, workers_max
+        )
+        self._listeners: list[UdpListener | TcpListener] = []
+
+    def start(self) -> None:
+        """Bind every listener and start serving; raises BindError and leaves nothing open."""
+        config = self._config
+        _check_sources(config)
+        self._log_summary()
+        bound = bind_all(config.listeners)
+        context = IngressContext(self._snapshots, self.slots, self._counters, self.workers.submit)
+        for listener in bound:
+            self._listeners.extend(_build(listener, context))
+            protocol = "tcp" if listener.config.is_tcp else "udp"
+            _log.info(f"Starting listening on {listener.bound_text} {protocol}")
+        self.workers.start()
+        for thread in self._listeners:
+            thread.start()
+        if not bound:
+            _log.warn("no listeners configured: no DNS is served")
+
+    def is_alive(self) -> bool:
+        """True while every listener thread gives signs of life: what feeds the watchdog."""
+        limit = time.monotonic() - _ALIVE_SECONDS
+        return all(thread.is_alive() and thread.last_alive >= limit for thread in self._listeners)
+
+    def drain(self, timeout: float, aborted: Callable[[], bool]) -> bool:
+        """Wait until no transaction is active (chapter 20 section 4.7).
+
+        Polls every 10 ms: drained, aborted, deadline, in this order; a `timeout` of 0 seconds
+        means exactly one poll. Listeners keep serving meanwhile. True when drained.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            active = self.slots.in_use
+            if active == 0:
+                _log.debug("drained")
+                return True
+            if aborted():
+                _log.warn("drain aborted by a second signal", remaining=active)
+                return False
+            if time.monotonic() >= deadline:
+                _log.warn("drain timed out", remaining=active)
+                return False
+            time.sleep(_DRAIN_POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Tear down listeners and workers; transactions still running get no reply."""
+        for thread in self._listeners:
+            thread.stop()
+        for thread in self._listeners:
+            thread.join(2.0)
+            thread.close()
+        self.workers.stop()
+        self._connections.close()
+
+    def _new_exchanger(self) -> BlockingExchanger:
+        forward = self._config.forward
+        return BlockingExchanger(
+            self.outstanding,
+            self._connections,
+            SourceSelector(forward.sources_v4, forward.sources_v6),
+            self._environment.clock,
+        )
+
+    def _log_summary(self) -> None:
+        config = self._config
+        forward = config.forward
+        _log.info(
+            "dataplane startup summary",
+            generation=self._snapshots.current.generation,
+            listeners=len(config.listeners.listeners),
+            pools=len(config.pools),
+            rules=len(config.rules.rules),
+            forward_timeout_ms=forward.timeout_ms,
+            egress_sources_v4=",".join(forward.sources_v4) or None,
+            egress_sources_v6=",".join(forward.sources_v6) or None,
+            event_sinks=len(config.events.sinks),
+            events_enabled=bool(config.events.sinks),
+        )
+        for entry in config.listeners.listeners:
+            _log.info(
+                "configured listener",
+                address=entry.address,
+                protocol="tcp" if entry.is_tcp else "udp",
+                worker_threads=entry.resolved_threads(config.listeners),
+            )
+
+
+def _build(listener: BoundListener, context: IngressContext) -> list[UdpListener | TcpListener]:
+    label = listener.config.label
+    if listener.config.is_tcp:
+        # the acceptors share one listening socket; each closes its own copy of it
+        return [
+            TcpListener(sock, label, context)
+            for sock in (
+                listener.sockets[0],
+                *(listener.sockets[0].dup() for _ in range(listener.threads - 1)),
+            )
+        ]
+    wildcard = listener.address.is_wildcard
+    return [UdpListener(sock, label, context, wildcard) for sock in listener.sockets]
+
+
+def _check_sources(config: Config) -> None:
+    """A configured source address that cannot be bound fails the start (chapter 20, 12.6)."""
+    wanted = [
+        (name, address)
+        for name, lists in [
+            ("forward", (config.forward.sources_v4, config.forward.sources_v6)),
+            *((f"pool '{p.name}'", (p.sources_v4, p.sources_v6)) for p in config.pools),
+        ]
+        for addresses in lists
+        for address in addresses
+    ]
+    for owner, address in wanted:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((address, 0))
+            except OSError as error:
+                cause = os.strerror(error.errno) if error.errno else str(error)
+                raise BindError(
+                    f"cannot bind source address {address} of {owner}: {cause}"
+                ) from error

@@ -1,0 +1,245 @@
+"""The elastic worker pool of the `sync` runtime: workers block on upstreams (design 3.3).
+
+The pool grows while queries wait, no worker is idle, and the workers get little done because they
+are blocked; it shrinks after idle time. It has at most `workers_max` threads.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Final, NamedTuple
+
+from conduit.observe.counters import CounterRegistry
+from conduit.observe.logging import get_log
+from conduit.pipeline import Effect, Environment, run
+from conduit.runtime.bulkhead import Bulkhead
+from conduit.runtime.slots import SlotPool
+from conduit.transaction import SERVFAIL, Transaction
+from conduit.upstream.blocking import BlockingExchanger
+from conduit.wire import ExtendedError, synthesize_reply
+
+_log = get_log("conduit_core")
+
+INITIAL_WORKERS: Final = 8
+_IDLE_SECONDS: Final = 20.0
+_GROWTH_TICK_SECONDS: Final = 0.003
+_TRACEBACK_INTERVAL_SECONDS: Final = 10.0
+
+
+class Parked(NamedTuple):
+    """A transaction whose next effect waits for room in the bulkhead."""
+
+    transaction: Transaction
+    phases: Generator[Effect, None, None]
+    effect: Effect
+
+
+class Worker(threading.Thread):
+    """Drives transactions to their end, one after the other."""
+
+    def __init__(self, pool: WorkerPool, exchanger: BlockingExchanger, number: int) -> None:
+        super().__init__(name=f"conduit-worker-{number}", daemon=True)
+        self._pool = pool
+        self._exchanger = exchanger
+        self.completed = 0
+
+    def run(self) -> None:
+        pool = self._pool
+        recorder = pool.counters.acquire()
+        environment = pool.environment
+        get = pool.queue.get
+        idle = pool.idle
+        try:
+            while True:
+                idle.add(self)
+                try:
+                    txn = get(True, _IDLE_SECONDS)
+                except queue.Empty:
+                    if pool.may_end(self):
+                        return
+                    continue
+                finally:
+                    idle.discard(self)
+                if txn is None:
+                    return
+                if txn.snapshot.metrics_enabled:
+                    txn.recorder = recorder
+                self._drive(txn, run(txn, environment), None)
+                while (parked := pool.bulkhead.next_parked()) is not None:
+                    txn, phases, effect = parked
+                    txn.recorder = recorder if txn.snapshot.metrics_enabled else None
+                    effect.timeout = max(0.0, effect.deadline - environment.clock())
+                    self._drive(txn, phases, effect)
+        finally:
+            pool.ended(self)
+            self._exchanger.close()
+            pool.counters.release(recorder)
+
+    def _drive(
+        self, txn: Transaction, phases: Generator[Effect, None, None], effect: Effect | None
+    ) -> None:
+        """Run `txn` to its end, or park it; `effect` is one that the bulkhead has admitted."""
+        bulkhead = self._pool.bulkhead
+        try:
+            if effect is None:
+                effect = next(phases, None)
+                admitted = False
+            else:
+                admitted = True
+            while effect is not None:
+                pool_name = effect.pool.name
+                if not admitted and not bulkhead.enter(pool_name, Parked(txn, phases, effect)):
+                    return
+                admitted = False
+                try:
+                    txn.effect_result = self._exchanger.perform(effect)
+                finally:
+                    bulkhead.leave(pool_name)
+                effect = next(phases, None)
+        except Exception:
+            self._pool.failed(txn)
+        self._finish(txn)
+
+    def _finish(self, txn: Transaction) -> None:
+        self.completed += 1
+        reply = txn.reply
+        try:
+            if reply is None:
+                txn.listener.no_reply(txn)
+            else:
+                txn.listener.reply(txn, reply)
+        finally:
+            self._pool.slots.release()
+
+
+class WorkerPool:
+    """Workers, the queue that feeds them, and the supervisor that sizes the pool."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        slots: SlotPool,
+        counters: CounterRegistry,
+        new_exchanger: Callable[[], BlockingExchanger],
+        workers_max: int,
+    ) -> None:
+        self.environment = environment
+        self.slots = slots
+        self.counters = counters
+        # the slot pool bounds it: a transaction holds its slot while it is queued
+        self.queue: queue.SimpleQueue[Transaction | None] = queue.SimpleQueue()
+        self.bulkhead: Bulkhead[Parked] = Bulkhead(workers_max)
+        self.workers_max = workers_max
+        self.idle: set[Worker] = set()
+        self._new_exchanger = new_exchanger
+        self._lock = threading.Lock()
+        self._workers: set[Worker] = set()
+        self._retired_completed = 0
+        self._next_number = 1
+        self._backlog = threading.Event()
+        self._stop_requested = False
+        self._supervisor = threading.Thread(
+            target=self._supervise, name="conduit-supervisor", daemon=True
+        )
+        self._last_traceback = 0.0
+        self._failures = 0
+
+    def start(self) -> None:
+        """Start the first workers and the supervisor."""
+        for _ in range(min(INITIAL_WORKERS, self.workers_max)):
+            self._add_worker()
+        self._supervisor.start()
+
+    def submit(self, transaction: Transaction) -> None:
+        """Queue one admitted transaction; never blocks."""
+        self.queue.put(transaction)
+        if not self.idle and not self._backlog.is_set():
+            self._backlog.set()
+
+    def stop(self, timeout: float = 1.0) -> None:
+        """End the workers; those that block on an upstream are left to end with the process."""
+        self._stop_requested = True
+        self._backlog.set()
+        with self._lock:
+            workers = list(self._workers)
+        for _ in workers:
+            self.queue.put(None)
+        deadline = time.monotonic() + timeout
+        for worker in workers:
+            worker.join(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def size(self) -> int:
+        """Number of live workers."""
+        return len(self._workers)
+
+    def may_end(self, worker: Worker) -> bool:
+        """True when an idle worker is not needed any more."""
+        with self._lock:
+            if len(self._workers) <= INITIAL_WORKERS or self.queue.qsize():
+                return False
+            self._remove(worker)
+            return True
+
+    def ended(self, worker: Worker) -> None:
+        """Note that a worker's thread ends."""
+        with self._lock:
+            self._remove(worker)
+
+    def failed(self, txn: Transaction) -> None:
+        """Turn a bug in policy or pipeline code into SERVFAIL for this one query."""
+        self._failures += 1
+        txn.reply = synthesize_reply(txn.query, SERVFAIL, ExtendedError.OTHER)
+        now = time.monotonic()
+        if now - self._last_traceback >= _TRACEBACK_INTERVAL_SECONDS:
+            self._last_traceback = now
+            _log.exception(
+                "query processing failed",
+                txn_id=txn.id,
+                qname=txn.query.qname_text,
+                failures=self._failures,
+            )
+
+    def _remove(self, worker: Worker) -> None:
+        if worker in self._workers:
+            self._workers.discard(worker)
+            self._retired_completed += worker.completed
+
+    def _add_worker(self) -> None:
+        with self._lock:
+            worker = Worker(self, self._new_exchanger(), self._next_number)
+            self._next_number += 1
+            self._workers.add(worker)
+        try:
+            worker.start()
+        except RuntimeError as error:
+            self.ended(worker)
+            _log.warn("cannot start a worker thread", workers=self.size, error=error)
+
+    def _completed(self) -> int:
+        with self._lock:
+            return self._retired_completed + sum(w.completed for w in self._workers)
+
+    def _supervise(self) -> None:
+        while True:
+            self._backlog.wait()
+            if self._stop_requested:
+                return
+            completed = self._completed()
+            while self.queue.qsize() and not self.idle and not self._stop_requested:
+                time.sleep(_GROWTH_TICK_SECONDS)
+                before, completed = completed, self._completed()
+                size = self.size
+                # workers that finish a query each tick are busy, not blocked: more would not help
+                if completed - before < size:
+                    room = self.workers_max - size
+                    for _ in range(min(size, self.queue.qsize(), room)):
+                        self._add_worker()
+                    if room <= 0:
+                        time.sleep(0.05)
+            self._backlog.clear()
+            if self.queue.qsize() and not self.idle:
+                self._backlog.set()

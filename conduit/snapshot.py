@@ -1,0 +1,94 @@
+"""The runtime snapshot: everything a query needs in compiled form, immutable, and its reference.
+
+A change builds a new snapshot and replaces one attribute; a transaction keeps the snapshot that it
+started with to its end. Health, counters, slots and sockets live outside and survive a swap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from conduit.config import Config
+from conduit.lookup.profiles import Profile, compile_profiles
+from conduit.transaction import Transaction
+from conduit.upstream.pool import PoolTable, compile_pools
+
+RulePass = Callable[[Transaction], int]
+
+
+@dataclass(frozen=True)
+class RuntimeSnapshot:
+    """The compiled configuration of one generation; durations are seconds."""
+
+    __slots__ = (
+        "client_tcp_uses_upstream_tcp",
+        "config",
+        "forward_timeout",
+        "generation",
+        "lookup_profiles",
+        "max_attempts",
+        "max_duration",
+        "metrics_enabled",
+        "no_answer_rules",
+        "outstanding_per_backend",
+        "pools",
+        "request_rules",
+        "response_rules",
+        "route_failure_runs_response_rules",
+        "selection_generation",
+        "upstream_transport",
+    )
+
+    config: Config
+    #: Process-wide number of this snapshot, 1 after a start.
+    generation: int
+    #: What backend selection adds to the transaction id; 0 for the first snapshot.
+    selection_generation: int
+    pools: PoolTable
+    lookup_profiles: Mapping[str, Profile]
+    #: Rule passes per hook; None when the hook has no rules.
+    request_rules: RulePass | None
+    response_rules: RulePass | None
+    no_answer_rules: RulePass | None
+    route_failure_runs_response_rules: bool
+    max_attempts: int
+    max_duration: float
+    forward_timeout: float
+    outstanding_per_backend: int
+    upstream_transport: str
+    client_tcp_uses_upstream_tcp: bool
+    metrics_enabled: bool
+
+
+class SnapshotRef:
+    """The one mutable reference to the current snapshot; replacing `current` is the swap."""
+
+    __slots__ = ("current",)
+
+    def __init__(self, current: RuntimeSnapshot) -> None:
+        self.current = current
+
+
+def compile_snapshot(config: Config, generation: int) -> RuntimeSnapshot:
+    """Compile a validated configuration into the snapshot of `generation` (from 1)."""
+    forward = config.forward
+    orchestrator = config.orchestrator
+    return RuntimeSnapshot(
+        config=config,
+        generation=generation,
+        selection_generation=0 if generation == 1 else generation,
+        pools=compile_pools(config.pools),
+        lookup_profiles=compile_profiles(config),
+        request_rules=None,
+        response_rules=None,
+        no_answer_rules=None,
+        route_failure_runs_response_rules=orchestrator.route_failure_policy == "response_rules",
+        max_attempts=orchestrator.max_attempts,
+        max_duration=orchestrator.max_txn_duration_ms / 1000,
+        forward_timeout=forward.timeout_ms / 1000,
+        outstanding_per_backend=forward.outstanding_per_backend,
+        upstream_transport=forward.transport,
+        client_tcp_uses_upstream_tcp=forward.client_tcp_uses_upstream_tcp,
+        metrics_enabled=bool(config.metrics and config.metrics.enabled),
+    )

@@ -1,0 +1,1 @@
+"""Upstream: pools and backends, selection, egress sources, UDP and TCP exchange (chapter 20)."""
