@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from conduit.config import Backend, Listener, load_file, resolve_path
@@ -128,7 +130,8 @@ def test_ch10_example_12_booleans() -> None:
 
 
 def rule(hook: str, selectors: str = "[]", actions: str = "[]") -> str:
-    return f"rules: {{rules: [{{name: r, hook: {hook}, selectors: {selectors}, actions: {actions}}}]}}\n"  # noqa: E501
+    head = f"rules: {{rules: [{{name: r, hook: {hook}, "
+    return head + f"selectors: {selectors}, actions: {actions}}}]}}\n"
 
 
 def test_ch10_example_13_string_field_keeps_source_text() -> None:
@@ -137,10 +140,10 @@ def test_ch10_example_13_string_field_keeps_source_text() -> None:
 
 
 def test_ch10_example_14_unknown_pool() -> None:
-    lines = extend_errors(rule("request", actions="[{type: set_pool, value: ghost}]"))
-    assert lines == [
-        "test.yaml:4:82: rules.rules[0].actions[0].value: rule 'r' action 'set_pool' references "
-        "unknown pool 'ghost'; declare it under pools: or fix the name"
+    text = rule("request", actions="[{type: set_pool, value: ghost}]")
+    assert extend_errors(text) == [
+        f"test.yaml:4:{text.index('ghost') + 1}: rules.rules[0].actions[0].value: "
+        "rule 'r' action 'set_pool' references unknown pool 'ghost'; declare it under pools: or fix the name"
     ]
 
 
@@ -242,12 +245,11 @@ def test_ch10_example_24_control() -> None:
     )
 
 
-def test_ch10_example_25_paths_are_relative_to_the_file(tmp_path: object) -> None:
+def test_ch10_example_25_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert resolve_path("/etc/c", "s/p.rhai") == "/etc/c/s/p.rhai"
     assert resolve_path("/etc/c", "/s/p.rhai") == "/s/p.rhai"
-    path = f"{tmp_path}/conduit.yaml"
-    with open(path, "w") as file:
-        file.write(MINIMAL)
+    path = str(tmp_path / "conduit.yaml")
+    (tmp_path / "conduit.yaml").write_text(MINIMAL)
     loaded = load_file(path)
     assert loaded.base_dir == str(tmp_path)
     assert loaded.path == path
