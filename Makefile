@@ -39,7 +39,8 @@ $(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lmdb,test]'
 	touch $(VENV)/.installed $@
 
-# The servers and tools that the end-to-end tests talk to, from Debian packages.
+# The servers and tools that the end-to-end tests talk to, from Debian packages; RUNLEVEL=1 keeps
+# the packages from starting them as services.
 peers:
 	@missing=; for package in $(PEERS); do \
 	  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
@@ -47,10 +48,9 @@ peers:
 	if [ -n "$$missing" ]; then \
 	  if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	  echo "installing$$missing"; \
-	  export DEBIAN_FRONTEND=noninteractive; \
 	  $$sudo apt-get update -qq && \
-	  printf '#!/bin/sh\nexit 101\n' > $(VENV)/policy-rc.d && \
-	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+	    apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	fi
 
 clean:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 
 from conduit.config import Config, ConfigError, LoadedConfig, load_file
@@ -15,6 +17,7 @@ from conduit.observe.logging import configure, get_log
 from conduit.observe.scrape_endpoint import ScrapeEndpoint
 from conduit.runtime.bind import BindError
 from conduit.runtime.dataplane import Dataplane
+from conduit.runtime.processor import ProcessorKeeper
 from conduit.runtime.service_manager import ServiceManager, WatchdogThread
 from conduit.snapshot import SnapshotRef, compile_snapshot
 
@@ -38,6 +41,8 @@ def run_service(path: str, demo: str | None) -> int:
     configure(config.logging.level, config.logging.output)
     for warning in loaded.warnings:
         _log.warn(str(warning))
+    _raise_descriptor_limit()
+    ProcessorKeeper().start()
     service = _Service(path, loaded)
     try:
         service.start(demo)
@@ -69,6 +74,8 @@ class _Service:
     """Everything the daemon runs, in start order."""
 
     def __init__(self, path: str, loaded: LoadedConfig) -> None:
+        self._started_wall = time.time()
+        self._started = time.monotonic()
         self._config = loaded.config
         self._manager = ServiceManager.from_environment()
         self._counters = CounterRegistry()
@@ -138,6 +145,8 @@ class _Service:
                     families.SLOT_POOL_EXHAUSTED: lambda: {(): slots.exhausted},
                     families.CONFIG_GENERATION: lambda: {(): self._configurator.generation},
                     families.FORWARD_OUTSTANDING: self._outstanding,
+                    families.START_TIME: lambda: {(): self._started_wall},
+                    families.UPTIME: lambda: {(): time.monotonic() - self._started},
                 },
                 lambda: resolve_plan(self._snapshots.current.config.metrics),
             )
@@ -190,6 +199,15 @@ class _Service:
             f"Try:  dig @{host} -p {port} www.demo.test A\n\n"
         )
         sys.stdout.flush()
+
+
+def _raise_descriptor_limit() -> None:
+    """Use what the hard limit allows: each worker and each TCP client needs a descriptor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError) as error:
+        _log.debug("cannot raise the descriptor limit", error=error)
 
 
 def _second_stop_signal() -> bool:

@@ -5,7 +5,6 @@ Everything here runs on the scraping thread; the query path is not touched.
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -23,9 +22,6 @@ from conduit.observe.plan import MetricPlan
 #: Values of a family at scrape time, by label values at full detail.
 Reading = Callable[[], Mapping[Key, float]]
 
-_STARTED_WALL = time.time()
-_STARTED = time.monotonic()
-
 
 class ExpositionCollector(Collector):
     """Yields every family of the plan that has a row."""
@@ -42,8 +38,6 @@ class ExpositionCollector(Collector):
         self._readings.setdefault(
             families.BUILD_INFO, lambda: {(__version__, "unknown", "false", "release"): 1}
         )
-        self._readings.setdefault(families.START_TIME, lambda: {(): _STARTED_WALL})
-        self._readings.setdefault(families.UPTIME, lambda: {(): time.monotonic() - _STARTED})
         self._plan = plan
 
     def describe(self) -> Iterable[Metric]:

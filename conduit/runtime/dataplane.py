@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from conduit.pipeline import Environment
 from conduit.runtime.bind import BindError, BoundListener, bind_all
 from conduit.runtime.ingress import IngressContext
 from conduit.runtime.slots import SlotPool
-from conduit.runtime.tcp_listener import TcpListener
+from conduit.runtime.tcp_listener import MAX_CONNECTIONS, TcpListener
 from conduit.runtime.udp_listener import UdpListener
 from conduit.runtime.worker_pool import WorkerPool
 from conduit.snapshot import SnapshotRef
@@ -64,9 +65,10 @@ class Dataplane:
         _check_sources(config)
         self._log_summary()
         bound = bind_all(config.listeners)
+        connections = _connections_per_acceptor(sum(b.threads for b in bound if b.config.is_tcp))
         context = IngressContext(self._snapshots, self.slots, self._counters, self.workers.submit)
         for listener in bound:
-            self._listeners.extend(_build(listener, context))
+            self._listeners.extend(_build(listener, context, connections))
             protocol = "tcp" if listener.config.is_tcp else "udp"
             _log.info(f"Starting listening on {listener.bound_text} {protocol}")
         self.workers.start()
@@ -143,12 +145,22 @@ class Dataplane:
             )
 
 
-def _build(listener: BoundListener, context: IngressContext) -> list[UdpListener | TcpListener]:
+def _connections_per_acceptor(acceptors: int) -> int:
+    """TCP clients may take half of the descriptors; upstreams and logs need the others."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or not acceptors:
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, soft // 2 // acceptors))
+
+
+def _build(
+    listener: BoundListener, context: IngressContext, max_connections: int
+) -> list[UdpListener | TcpListener]:
     label = listener.config.label
     if listener.config.is_tcp:
         # the acceptors share one listening socket; each closes its own copy of it
         return [
-            TcpListener(sock, label, context)
+            TcpListener(sock, label, context, max_connections)
             for sock in (
                 listener.sockets[0],
                 *(listener.sockets[0].dup() for _ in range(listener.threads - 1)),

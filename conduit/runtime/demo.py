@@ -5,6 +5,7 @@ It lets a newcomer see the forwarder answer on a machine with no other DNS serve
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
@@ -93,13 +94,15 @@ class DemoUpstream:
         while True:
             try:
                 wire, peer = udp.recvfrom(65535)
-                if not peer:
-                    return
-                reply = self.answer(wire, tcp=False)
-                if reply is not None:
-                    udp.sendto(reply, peer)
             except OSError:
                 return
+            if not peer:
+                return
+            reply = self.answer(wire, tcp=False)
+            if reply is not None:
+                # a peer that cannot be reached (source port 0) must not end the service
+                with contextlib.suppress(OSError):
+                    udp.sendto(reply, peer)
 
     def _serve_tcp(self) -> None:
         tcp = self._tcp
@@ -134,7 +137,9 @@ class DemoUpstream:
         if query.flags & dns.flags.QR or len(query.question) != 1:
             return None
         reply = dns.message.make_response(query, our_payload=1232)
-        if query.opcode() != dns.opcode.QUERY:
+        if query.edns > 0:
+            reply.set_rcode(dns.rcode.BADVERS)
+        elif query.opcode() != dns.opcode.QUERY:
             reply.set_rcode(dns.rcode.NOTIMP)
         else:
             self._fill(reply)
@@ -152,21 +157,21 @@ class DemoUpstream:
         name, rtype = question.name, question.rdtype
         origin = self._zone.origin
         assert origin is not None
-        if not name.is_subdomain(origin):
+        if question.rdclass != self._zone.rdclass or not name.is_subdomain(origin):
             reply.set_rcode(dns.rcode.REFUSED)
             return
         reply.flags |= dns.flags.AA
         for _ in range(8):
             alias = self._zone.get_rrset(name, dns.rdatatype.CNAME)
-            if alias is None or rtype == dns.rdatatype.CNAME:
+            if alias is None or rtype in (dns.rdatatype.CNAME, dns.rdatatype.ANY):
                 break
             reply.answer.append(alias)
             name = alias[0].target
         if rtype == dns.rdatatype.ANY:
-            reply.answer.extend(
-                self._zone.get_rrset(name, rdataset.rdtype)
-                for rdataset in self._zone.get_node(name) or ()
-            )
+            for rdataset in self._zone.get_node(name) or ():
+                rrset = self._zone.get_rrset(name, rdataset.rdtype)
+                if rrset is not None:
+                    reply.answer.append(rrset)
         elif (found := self._zone.get_rrset(name, rtype)) is not None:
             reply.answer.append(found)
             return
@@ -176,4 +181,6 @@ class DemoUpstream:
             reply.set_rcode(dns.rcode.NXDOMAIN)
         soa = self._zone.get_rrset(origin, dns.rdatatype.SOA)
         assert soa is not None
+        # RFC 2308 section 3: a negative answer lives no longer than the SOA's MINIMUM
+        soa.ttl = min(soa.ttl, soa[0].minimum)
         reply.authority.append(soa)

@@ -37,9 +37,9 @@ class ServiceManager:
         interval: float | None = None
         micros = environment.get("WATCHDOG_USEC", "")
         pid = environment.get("WATCHDOG_PID", "")
-        if micros.isascii() and micros.isdigit() and int(micros) > 0:
-            if not pid or pid == str(os.getpid()):
-                interval = int(micros) / 1_000_000
+        ours = not pid or pid == str(os.getpid())
+        if ours and micros.isascii() and micros.isdigit() and int(micros) > 0:
+            interval = int(micros) / 1_000_000
         return cls(address, interval)
 
     def ready(self) -> None:

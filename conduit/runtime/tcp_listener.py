@@ -37,14 +37,22 @@ class TcpListener(threading.Thread):
     protocol = "tcp"
     is_tcp = True
 
-    def __init__(self, sock: socket.socket, label: str, context: IngressContext) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        label: str,
+        context: IngressContext,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
         """`sock` listens and is non-blocking."""
         super().__init__(name=f"conduit-tcp-{label}", daemon=True)
         self.label = label
         self._sock = sock
         self._context = context
         self._clock = context.clock
-        self._clients: set[TcpClient] = set()
+        # in order of arrival, so that of equally idle clients the oldest goes first
+        self._clients: dict[TcpClient, None] = {}
+        self._max_connections = max_connections
         self._selector = selectors.DefaultSelector()
         self._attention: deque[TcpClient] = deque()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -110,7 +118,7 @@ class TcpListener(threading.Thread):
                     self._set_accepting(False)
                     self._accept_resumes = now + _ACCEPT_PAUSE_SECONDS
                 return
-            if len(self._clients) >= MAX_CONNECTIONS and not self._close_longest_idle():
+            if len(self._clients) >= self._max_connections and not self._close_longest_idle():
                 sock.close()
                 continue
             sock.setblocking(False)
@@ -120,7 +128,7 @@ class TcpListener(threading.Thread):
                 sock.close()
                 continue
             client = TcpClient(sock, client_text(address[0]), now)
-            self._clients.add(client)
+            self._clients[client] = None
             self._selector.register(sock, selectors.EVENT_READ, client)
 
     def _serve(self, client: TcpClient, mask: int, ingress: Ingress, now: float) -> None:
@@ -206,7 +214,7 @@ class TcpListener(threading.Thread):
         return True
 
     def _close(self, client: TcpClient) -> None:
-        self._clients.discard(client)
+        self._clients.pop(client, None)
         if not client.closed:
             try:
                 self._selector.unregister(client.sock)

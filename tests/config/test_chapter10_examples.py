@@ -143,7 +143,8 @@ def test_ch10_example_14_unknown_pool() -> None:
     text = rule("request", actions="[{type: set_pool, value: ghost}]")
     assert extend_errors(text) == [
         f"test.yaml:4:{text.index('ghost') + 1}: rules.rules[0].actions[0].value: "
-        "rule 'r' action 'set_pool' references unknown pool 'ghost'; declare it under pools: or fix the name"
+        "rule 'r' action 'set_pool' references unknown pool 'ghost'; "
+        "declare it under pools: or fix the name"
     ]
 
 

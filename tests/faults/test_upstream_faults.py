@@ -1,4 +1,4 @@
-"""Upstreams that misbehave: what is ignored, what fails, what is counted (chapters 20 and cases)."""
+"""Upstreams that misbehave: what is ignored, what fails, what is counted (chapter 20)."""
 
 from __future__ import annotations
 
@@ -113,9 +113,7 @@ def test_a_reply_that_folds_the_case_is_accepted(stub: StubUpstream, start_condu
 def test_ch20_example_08_silent_backend_is_servfail_at_the_limit(start_conduit: Start) -> None:
     with silent_server() as address:
         conduit = start_conduit(
-            configuration(
-                address, metrics=with_metrics(free_port()), forward={"timeout_ms": 300}
-            )
+            configuration(address, metrics=with_metrics(free_port()), forward={"timeout_ms": 300})
         )
         started = time.monotonic()
         reply = conduit.query("www.example.test.", edns=0)
@@ -127,9 +125,7 @@ def test_ch20_example_08_silent_backend_is_servfail_at_the_limit(start_conduit: 
 
 
 def test_icmp_unreachable_does_not_shorten_the_wait(start_conduit: Start) -> None:
-    conduit = start_conduit(
-        configuration(f"127.0.0.1:{free_port()}", forward={"timeout_ms": 400})
-    )
+    conduit = start_conduit(configuration(f"127.0.0.1:{free_port()}", forward={"timeout_ms": 400}))
     started = time.monotonic()
     assert conduit.query("www.example.test.").rcode() == dns.rcode.SERVFAIL
     assert time.monotonic() - started >= 0.39
@@ -219,9 +215,7 @@ def test_tcp_connections_are_reused_and_dead_ones_replaced(
     stub: StubUpstream, start_conduit: Start
 ) -> None:
     stub.on("bye.example.test.", lambda q: [Send(reply_to(q, "192.0.2.1")), Close()])
-    conduit = start_conduit(
-        configuration(stub.address, forward={"upstream_transport": "tcp_only"})
-    )
+    conduit = start_conduit(configuration(stub.address, forward={"upstream_transport": "tcp_only"}))
     for name in ("a", "b", "bye", "c", "d"):
         assert conduit.query(f"{name}.example.test.").answer
     peers = [query.peer for query in stub.received]
@@ -237,9 +231,7 @@ def test_two_tcp_replies_in_one_segment(stub: StubUpstream, start_conduit: Start
         return [Send(b"".join(frames), raw=True)]
 
     stub.default = two
-    conduit = start_conduit(
-        configuration(stub.address, forward={"upstream_transport": "tcp_only"})
-    )
+    conduit = start_conduit(configuration(stub.address, forward={"upstream_transport": "tcp_only"}))
     assert conduit.query("www.example.test.").answer
 
 
@@ -273,9 +265,7 @@ def test_formerr_of_twelve_octets_is_relayed_at_once(
         assert client.recv(512) == b"\x00\x07\x81\x81" + b"\0" * 8
 
 
-def test_upstream_ids_and_ports_are_unpredictable(
-    stub: StubUpstream, start_conduit: Start
-) -> None:
+def test_upstream_ids_and_ports_are_unpredictable(stub: StubUpstream, start_conduit: Start) -> None:
     conduit = start_conduit(configuration(stub.address))
     host, port = conduit.listener()
     for _ in range(600):
@@ -307,9 +297,7 @@ def test_ch20_example_29_sources_alternate(stub: StubUpstream, start_conduit: St
 def test_pool_sources_override_the_global_ones_over_tcp_too(
     stub: StubUpstream, start_conduit: Start
 ) -> None:
-    config = configuration(
-        forward={"sources_v4": ["127.0.0.1"], "upstream_transport": "tcp_only"}
-    )
+    config = configuration(forward={"sources_v4": ["127.0.0.1"], "upstream_transport": "tcp_only"})
     config["pools"] = [
         {
             "name": "default",
@@ -332,9 +320,7 @@ def test_a_source_that_cannot_be_bound_fails_the_start(
     assert "cannot bind source address 192.0.2.1 of forward" in conduit.output
 
 
-def test_outstanding_limit_is_servfail_table_full(
-    stub: StubUpstream, start_conduit: Start
-) -> None:
+def test_outstanding_limit_is_servfail_table_full(stub: StubUpstream, start_conduit: Start) -> None:
     stub.default = answer(delay=0.5)
     conduit = start_conduit(
         configuration(
@@ -357,9 +343,7 @@ def test_outstanding_limit_is_servfail_table_full(
     assert conduit.metric("conduit_forward_outstanding") == 0
 
 
-def test_ch20_example_13_full_slot_pool_is_silent(
-    stub: StubUpstream, start_conduit: Start
-) -> None:
+def test_ch20_example_13_full_slot_pool_is_silent(stub: StubUpstream, start_conduit: Start) -> None:
     stub.default = answer(delay=1.0)
     conduit = start_conduit(
         configuration(
@@ -430,9 +414,7 @@ def test_one_silent_pool_does_not_stop_the_others(
 def test_fifty_millisecond_upstream_window_200(stub: StubUpstream, start_conduit: Start) -> None:
     """The elastic pool at work: a slow upstream neither loses queries nor serialises them."""
     stub.default = answer(delay=0.05)
-    conduit = start_conduit(
-        configuration(stub.address, forward={"outstanding_per_backend": 1000})
-    )
+    conduit = start_conduit(configuration(stub.address, forward={"outstanding_per_backend": 1000}))
     query = dns.message.make_query("www.example.test.", "A").to_wire()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(5)

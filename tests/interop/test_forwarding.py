@@ -35,9 +35,9 @@ def shape(message: dns.message.Message) -> tuple[object, ...]:
     )
 
 
-def parity(conduit: Conduit, server: Server, qname: str, qtype: str = "A", **options: object) -> (
-    dns.message.Message
-):
+def parity(
+    conduit: Conduit, server: Server, qname: str, qtype: str = "A", **options: object
+) -> dns.message.Message:
     """Ask through the forwarder and directly; both must have the same shape."""
     direct = ask(server.host, server.port, qname, qtype, **options)  # type: ignore[arg-type]
     through = conduit.query(qname, qtype, **options)
@@ -174,9 +174,9 @@ def test_ipv6_client_and_ipv6_backend(tmp_path: Path, start_conduit: Start) -> N
         server.stop()
 
 
-def test_two_backends_with_weights_3_to_1(nsd: Server, tmp_path: Path, start_conduit: Start) -> (
-    None
-):
+def test_two_backends_with_weights_3_to_1(
+    nsd: Server, tmp_path: Path, start_conduit: Start
+) -> None:
     second = start_nsd(tmp_path / "second")
     metrics_port = free_port()
     config = configuration(metrics=with_metrics(metrics_port))

@@ -38,7 +38,7 @@ class Child:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - no threads of ours run in the child
+            preexec_fn=_die_with_parent,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -21,9 +21,7 @@ def ask(
     source: str | None = None,
 ) -> dns.message.Message:
     """Ask one question; raises dns.exception.Timeout when no reply comes."""
-    query = dns.message.make_query(
-        qname, qtype, use_edns=edns, payload=payload, want_dnssec=dnssec
-    )
+    query = dns.message.make_query(qname, qtype, use_edns=edns, payload=payload, want_dnssec=dnssec)
     if not rd:
         query.flags &= ~dns.flags.RD
     send = dns.query.tcp if tcp else dns.query.udp

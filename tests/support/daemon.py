@@ -33,13 +33,14 @@ class Conduit(Child):
         wait: bool = True,
         cwd: Path | None = None,
         arguments: tuple[str, ...] = (),
+        prefix: tuple[str, ...] = (),
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "conduit.yaml"
         self.write(config)
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **(env or {})}
         super().__init__(
-            [sys.executable, "-m", "conduit.cli.daemon", "-c", str(self.path), *arguments],
+            [*prefix, sys.executable, "-m", "conduit.cli.daemon", "-c", str(self.path), *arguments],
             cwd=cwd,
             env=environment,
         )

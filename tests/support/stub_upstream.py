@@ -108,8 +108,8 @@ class StubUpstream:
 
     def __post_init__(self) -> None:
         self.port = free_port(self.host)
-        self.address = f"[{self.host}]:{self.port}" if ":" in self.host else (
-            f"{self.host}:{self.port}"
+        self.address = (
+            f"[{self.host}]:{self.port}" if ":" in self.host else (f"{self.host}:{self.port}")
         )
         self.received: list[Received] = []
         self._behaviours: dict[str, Behaviour] = {}

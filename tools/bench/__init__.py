@@ -1,0 +1,1 @@
+"""Benchmarks of the forwarder against other forwarders, as ratios within one run."""
