@@ -6,10 +6,12 @@ are flags of the transaction that the end of the rule resolves.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from conduit.config import Action
+from conduit.config.address import parse_source_address
 from conduit.wire.enums import parse_rcode
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ def _attribute_setter(attribute: str) -> Callable[[str], Step]:
         return step
 
     return compile_step
+
+
+def _source_setter(attribute: str, family: int) -> Callable[[str], Step]:
+    set_text = _attribute_setter(attribute)
+    return lambda value: set_text(parse_source_address(value, family))
 
 
 def _attribute_clearer(attribute: str) -> Step:
@@ -125,10 +132,10 @@ def _retry_now(txn: Transaction) -> int:
 _WITH_VALUE: Final = {
     "set_pool": _attribute_setter("selected_pool"),
     "set_retry_pool": _attribute_setter("retry_pool"),
-    "set_source_v4": _attribute_setter("source_v4"),
-    "set_source_v6": _attribute_setter("source_v6"),
-    "set_retry_source_v4": _attribute_setter("retry_source_v4"),
-    "set_retry_source_v6": _attribute_setter("retry_source_v6"),
+    "set_source_v4": _source_setter("source_v4", socket.AF_INET),
+    "set_source_v6": _source_setter("source_v6", socket.AF_INET6),
+    "set_retry_source_v4": _source_setter("retry_source_v4", socket.AF_INET),
+    "set_retry_source_v6": _source_setter("retry_source_v6", socket.AF_INET6),
     "set_tag": _set_tag,
     "clear_tag": _clear_tag,
     "set_rcode": _set_rcode,

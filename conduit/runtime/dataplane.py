@@ -21,6 +21,7 @@ from conduit.runtime.worker_pool import WorkerPool
 from conduit.snapshot import SnapshotRef
 from conduit.upstream.blocking import BlockingExchanger
 from conduit.upstream.outstanding import OutstandingTable
+from conduit.upstream.pool import canonical_sources
 from conduit.upstream.source import SourceSelector
 from conduit.upstream.tcp_connection import TcpConnectionPool
 
@@ -117,7 +118,10 @@ class Dataplane:
         return BlockingExchanger(
             self.outstanding,
             self._connections,
-            SourceSelector(forward.sources_v4, forward.sources_v6),
+            SourceSelector(
+                canonical_sources(forward.sources_v4, socket.AF_INET),
+                canonical_sources(forward.sources_v6, socket.AF_INET6),
+            ),
             self._environment.clock,
         )
 

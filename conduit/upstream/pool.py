@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import Protocol
 
 from conduit.config import Pool as PoolConfig
+from conduit.config.address import parse_source_address
 from conduit.upstream.backend import Backend, compile_backend
 
 _MASK64 = (1 << 64) - 1
@@ -151,6 +153,11 @@ class PoolTable:
         return self.by_name.get(name)
 
 
+def canonical_sources(addresses: Sequence[str], family: int) -> tuple[str, ...]:
+    """Return validated source addresses in canonical text, so that comparing text is enough."""
+    return tuple(parse_source_address(address, family) for address in addresses)
+
+
 def compile_pools(pools: Sequence[PoolConfig]) -> PoolTable:
     """Compile the pools of a validated configuration."""
     return PoolTable(
@@ -158,8 +165,8 @@ def compile_pools(pools: Sequence[PoolConfig]) -> PoolTable:
             Pool(
                 pool.name,
                 [compile_backend(pool.name, backend) for backend in pool.backends],
-                sources_v4=tuple(pool.sources_v4),
-                sources_v6=tuple(pool.sources_v6),
+                sources_v4=canonical_sources(pool.sources_v4, socket.AF_INET),
+                sources_v6=canonical_sources(pool.sources_v6, socket.AF_INET6),
                 health_enabled=bool(pool.health and pool.health.enabled),
                 min_eligible=pool.health.min_eligible if pool.health else 0,
                 max_inflight=pool.max_inflight,
