@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from conduit.config import Config
+from conduit.config import Action, Config, Rule
 from conduit.lookup.profiles import Profile, compile_profiles
+from conduit.policy.actions import GO_ON, Step
+from conduit.policy.compile import Policy, compile_policy
 from conduit.transaction import Transaction
 from conduit.upstream.pool import PoolTable, compile_pools
 
@@ -26,12 +28,14 @@ class RuntimeSnapshot:
         "config",
         "forward_timeout",
         "generation",
+        "has_acls",
         "lookup_profiles",
         "max_attempts",
         "max_duration",
         "metrics_enabled",
         "no_answer_rules",
         "outstanding_per_backend",
+        "policy",
         "pools",
         "request_rules",
         "response_rules",
@@ -47,6 +51,9 @@ class RuntimeSnapshot:
     selection_generation: int
     pools: PoolTable
     lookup_profiles: Mapping[str, Profile]
+    policy: Policy
+    #: False when no client ACL is configured anywhere.
+    has_acls: bool
     #: Rule passes per hook; None when the hook has no rules.
     request_rules: RulePass | None
     response_rules: RulePass | None
@@ -70,8 +77,17 @@ class SnapshotRef:
         self.current = current
 
 
-def compile_snapshot(config: Config, generation: int) -> RuntimeSnapshot:
-    """Compile a validated configuration into the snapshot of `generation` (from 1)."""
+def _script_without_engine(rule: Rule, action: Action) -> Step:
+    """Scripts load and validate but do nothing until the engine is there; the daemon says so."""
+    return lambda txn: GO_ON
+
+
+def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeSnapshot:
+    """Compile a validated configuration into the snapshot of `generation` (from 1).
+
+    Relative paths in it are taken from `base_dir`. Raises CompileError.
+    """
+    policy = compile_policy(config, base_dir, _script_without_engine)
     forward = config.forward
     orchestrator = config.orchestrator
     return RuntimeSnapshot(
@@ -80,9 +96,11 @@ def compile_snapshot(config: Config, generation: int) -> RuntimeSnapshot:
         selection_generation=0 if generation == 1 else generation,
         pools=compile_pools(config.pools),
         lookup_profiles=compile_profiles(config),
-        request_rules=None,
-        response_rules=None,
-        no_answer_rules=None,
+        policy=policy,
+        has_acls=policy.default_acl is not None or bool(policy.listener_acls),
+        request_rules=policy.request,
+        response_rules=policy.response,
+        no_answer_rules=policy.no_answer,
         route_failure_runs_response_rules=orchestrator.route_failure_policy == "response_rules",
         max_attempts=orchestrator.max_attempts,
         max_duration=orchestrator.max_txn_duration_ms / 1000,

@@ -38,12 +38,12 @@ class ReplyPath(Protocol):
     protocol: str
     is_tcp: bool
 
-    def reply(self, transaction: Transaction, wire: bytes) -> None:
-        """Send `wire` to the client of `transaction`; send errors are ignored."""
+    def reply(self, client_context: Any, wire: bytes) -> None:
+        """Send `wire` to the client; send errors are ignored."""
         ...
 
-    def no_reply(self, transaction: Transaction) -> None:
-        """The transaction ends without a reply (TCP closes the connection)."""
+    def no_reply(self, client_context: Any) -> None:
+        """A query ends without a reply (TCP closes the connection)."""
         ...
 
 

@@ -15,6 +15,7 @@ from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
 from conduit.observe.logging import configure, get_log
 from conduit.observe.scrape_endpoint import ScrapeEndpoint
+from conduit.policy.compile import CompileError
 from conduit.runtime.bind import BindError
 from conduit.runtime.dataplane import Dataplane
 from conduit.runtime.processor import ProcessorKeeper
@@ -43,7 +44,11 @@ def run_service(path: str, demo: str | None) -> int:
         _log.warn(str(warning))
     _raise_descriptor_limit()
     ProcessorKeeper().start()
-    service = _Service(path, loaded)
+    try:
+        service = _Service(path, loaded)
+    except CompileError as error:
+        sys.stderr.write(f"{path}: {error}\nError: config compile failed\n")
+        return 1
     try:
         service.start(demo)
     except (BindError, OSError) as error:
@@ -79,7 +84,7 @@ class _Service:
         self._config = loaded.config
         self._manager = ServiceManager.from_environment()
         self._counters = CounterRegistry()
-        self._snapshots = SnapshotRef(compile_snapshot(loaded.config, 1))
+        self._snapshots = SnapshotRef(compile_snapshot(loaded.config, 1, loaded.base_dir))
         self._dataplane = Dataplane(self._snapshots, self._counters)
         self._scrape = ScrapeEndpoint(self._page)
         self._configurator = Configurator(

@@ -15,6 +15,7 @@ from typing import Final
 
 from conduit.config import Config, ConfigError, load_file
 from conduit.observe.logging import get_log
+from conduit.policy.compile import CompileError
 from conduit.snapshot import RuntimeSnapshot, SnapshotRef, compile_snapshot
 
 _log = get_log("conduit_core")
@@ -133,11 +134,11 @@ class Configurator:
         previous = self._snapshots.current
         try:
             loaded = load_file(self._path)
-            candidate = compile_snapshot(loaded.config, self._generation + 1)
+            candidate = compile_snapshot(loaded.config, self._generation + 1, loaded.base_dir)
             finishers = [step(previous.config, loaded.config) for step in self._prepare]
         except ConfigError as error:
             return self._rejected(source, [str(d) for d in error.diagnostics])
-        except PrepareError as error:
+        except (CompileError, PrepareError) as error:
             return self._rejected(source, [str(error)])
         for warning in loaded.warnings:
             _log.warn(str(warning))

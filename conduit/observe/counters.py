@@ -21,6 +21,7 @@ class Recorder:
     """The counters of one thread; `recorder.queries[(label, ...)] += 1` records."""
 
     __slots__ = (
+        "acl_decisions",
         "forward_attempts",
         "forward_errors",
         "parse_rejected",
@@ -37,6 +38,7 @@ class Recorder:
         self.responses: Cells = defaultdict(int)
         self.responses_truncated: Cells = defaultdict(int)
         self.queries_dropped: Cells = defaultdict(int)
+        self.acl_decisions: Cells = defaultdict(int)
         self.queries_by_pool: Cells = defaultdict(int)
         self.parse_rejected: Cells = defaultdict(int)
         self.forward_errors: Cells = defaultdict(int)
@@ -49,6 +51,7 @@ _ATTRIBUTES: dict[str, str] = {
     families.RESPONSES.name: "responses",
     families.RESPONSES_TRUNCATED.name: "responses_truncated",
     families.QUERIES_DROPPED.name: "queries_dropped",
+    families.ACL_DECISIONS.name: "acl_decisions",
     families.QUERIES_BY_POOL.name: "queries_by_pool",
     families.PARSE_REJECTED.name: "parse_rejected",
     families.FORWARD_ERRORS.name: "forward_errors",

@@ -43,6 +43,13 @@ QUERIES_DROPPED = Family(
     "volume",
     "Parsed queries that policy ended without a reply.",
 )
+ACL_DECISIONS = Family(
+    "conduit_acl_decisions_total",
+    "counter",
+    ("tier", "action", "listener", "ip_family"),
+    "volume",
+    "Decisions of the client ACLs.",
+)
 QUERIES_BY_POOL = Family(
     "conduit_queries_by_pool_total",
     "counter",
@@ -118,6 +125,7 @@ RECORDED: tuple[Family, ...] = (
     RESPONSES,
     RESPONSES_TRUNCATED,
     QUERIES_DROPPED,
+    ACL_DECISIONS,
     QUERIES_BY_POOL,
     PARSE_REJECTED,
     FORWARD_ERRORS,

@@ -19,6 +19,7 @@ _FINE_ONLY: Final = {
     families.RESPONSES.name: frozenset({"ip_family"}),
     families.RESPONSES_TRUNCATED.name: frozenset({"ip_family"}),
     families.QUERIES_DROPPED.name: frozenset({"ip_family"}),
+    families.ACL_DECISIONS.name: frozenset({"ip_family"}),
     families.FORWARD_ATTEMPTS.name: frozenset({"pool", "backend"}),
 }
 

@@ -160,18 +160,17 @@ def _connections_per_acceptor(acceptors: int) -> int:
 def _build(
     listener: BoundListener, context: IngressContext, max_connections: int
 ) -> list[UdpListener | TcpListener]:
-    label = listener.config.label
     if listener.config.is_tcp:
         # the acceptors share one listening socket; each closes its own copy of it
         return [
-            TcpListener(sock, label, context, max_connections)
+            TcpListener(sock, listener.config, context, max_connections)
             for sock in (
                 listener.sockets[0],
                 *(listener.sockets[0].dup() for _ in range(listener.threads - 1)),
             )
         ]
     wildcard = listener.address.is_wildcard
-    return [UdpListener(sock, label, context, wildcard) for sock in listener.sockets]
+    return [UdpListener(sock, listener.config, context, wildcard) for sock in listener.sockets]
 
 
 def _check_sources(config: Config) -> None:

@@ -14,10 +14,10 @@ import threading
 from collections import deque
 from typing import Final
 
+from conduit.config import Listener
 from conduit.observe.logging import get_log
-from conduit.runtime.ingress import Ingress, IngressContext, client_text
+from conduit.runtime.ingress import Admission, Ingress, IngressContext, client_text
 from conduit.runtime.tcp_client import MAX_IN_FLIGHT, TcpClient
-from conduit.transaction import Transaction
 
 _log = get_log("conduit_core")
 
@@ -40,13 +40,14 @@ class TcpListener(threading.Thread):
     def __init__(
         self,
         sock: socket.socket,
-        label: str,
+        entry: Listener,
         context: IngressContext,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         """`sock` listens and is non-blocking."""
-        super().__init__(name=f"conduit-tcp-{label}", daemon=True)
-        self.label = label
+        super().__init__(name=f"conduit-tcp-{entry.label}", daemon=True)
+        self.label = entry.label
+        self._ingress = Ingress(context, self, entry)
         self._sock = sock
         self._context = context
         self._clock = context.clock
@@ -64,7 +65,7 @@ class TcpListener(threading.Thread):
     # the acceptor's own thread
 
     def run(self) -> None:
-        ingress = Ingress(self._context, self)
+        ingress = self._ingress
         selector = self._selector
         selector.register(self._wake_read, selectors.EVENT_READ)
         self._set_accepting(True)
@@ -118,6 +119,10 @@ class TcpListener(threading.Thread):
                     self._set_accepting(False)
                     self._accept_resumes = now + _ACCEPT_PAUSE_SECONDS
                 return
+            address_text = client_text(address[0])
+            if not self._ingress.admits_connection(address_text):
+                sock.close()
+                continue
             if len(self._clients) >= self._max_connections and not self._close_longest_idle():
                 sock.close()
                 continue
@@ -127,7 +132,7 @@ class TcpListener(threading.Thread):
             except OSError:
                 sock.close()
                 continue
-            client = TcpClient(sock, client_text(address[0]), now)
+            client = TcpClient(sock, address_text, now)
             self._clients[client] = None
             self._selector.register(sock, selectors.EVENT_READ, client)
 
@@ -162,8 +167,12 @@ class TcpListener(threading.Thread):
                 client.finishing = True
                 break
             client.query_started()
-            if not ingress.admit(message, client.address, client):
+            admission = ingress.admit(message, client.address, client)
+            if admission is Admission.DISCARDED:
                 client.query_ended(None, now)
+            elif admission is Admission.ANSWERED:
+                # a refused client is answered once and then let go
+                client.finishing = True
 
     def _attend(self, client: TcpClient, ingress: Ingress, now: float) -> None:
         if client.closed:
@@ -231,17 +240,15 @@ class TcpListener(threading.Thread):
 
     # worker threads
 
-    def reply(self, transaction: Transaction, wire: bytes) -> None:
+    def reply(self, client_context: TcpClient, wire: bytes) -> None:
         """Hand a reply to the client's connection; never blocks."""
-        self._end(transaction, wire)
+        self._end(client_context, wire)
 
-    def no_reply(self, transaction: Transaction) -> None:
+    def no_reply(self, client_context: TcpClient) -> None:
         """Close the connection without a reply, as soon as nothing else is in flight on it."""
-        self._end(transaction, None)
+        self._end(client_context, None)
 
-    def _end(self, transaction: Transaction, wire: bytes | None) -> None:
-        client = transaction.client_context
-        assert isinstance(client, TcpClient)
+    def _end(self, client: TcpClient, wire: bytes | None) -> None:
         if client.query_ended(wire, self._clock()):
             self._attention.append(client)
             self._wake()

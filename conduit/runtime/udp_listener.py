@@ -6,11 +6,11 @@ import socket
 import struct
 import threading
 import time
-from typing import Final
+from typing import Any, Final
 
+from conduit.config import Listener
 from conduit.observe.logging import get_log
 from conduit.runtime.ingress import MAX_UDP_QUERY, Ingress, IngressContext, client_text
-from conduit.transaction import Transaction
 
 _log = get_log("conduit_core")
 
@@ -32,11 +32,12 @@ class UdpListener(threading.Thread):
     is_tcp = False
 
     def __init__(
-        self, sock: socket.socket, label: str, context: IngressContext, wildcard: bool
+        self, sock: socket.socket, entry: Listener, context: IngressContext, wildcard: bool
     ) -> None:
         """`wildcard` sockets answer from the address that the query was sent to."""
-        super().__init__(name=f"conduit-udp-{label}", daemon=True)
-        self.label = label
+        super().__init__(name=f"conduit-udp-{entry.label}", daemon=True)
+        self.label = entry.label
+        self._entry = entry
         self._sock = sock
         self._wildcard = wildcard
         self._context = context
@@ -52,7 +53,7 @@ class UdpListener(threading.Thread):
                 sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
 
     def run(self) -> None:
-        ingress = Ingress(self._context, self)
+        ingress = Ingress(self._context, self, self._entry)
         try:
             if self._wildcard:
                 self._receive_with_destination(ingress)
@@ -115,20 +116,19 @@ class UdpListener(threading.Thread):
         _log.error("UDP receive failed", listener=self.label, error=error)
         time.sleep(0.05)
 
-    def reply(self, transaction: Transaction, wire: bytes) -> None:
+    def reply(self, client_context: Any, wire: bytes) -> None:
         """Send a reply to the client; errors are the client's loss alone."""
-        context = transaction.client_context
         try:
             if self._wildcard:
-                address, control = context
+                address, control = client_context
                 self._sock.sendmsg([wire], control, 0, address)
             else:
-                self._sock.sendto(wire, context)
+                self._sock.sendto(wire, client_context)
         except OSError as error:
             if _log.debug_enabled:
                 _log.debug("UDP reply failed", listener=self.label, error=error)
 
-    def no_reply(self, transaction: Transaction) -> None:
+    def no_reply(self, client_context: Any) -> None:
         """Nothing to do: UDP clients get silence."""
 
     def stop(self) -> None:

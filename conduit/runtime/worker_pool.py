@@ -108,9 +108,9 @@ class Worker(threading.Thread):
         reply = txn.reply
         try:
             if reply is None:
-                txn.listener.no_reply(txn)
+                txn.listener.no_reply(txn.client_context)
             else:
-                txn.listener.reply(txn, reply)
+                txn.listener.reply(txn.client_context, reply)
         finally:
             self._pool.slots.release()
 

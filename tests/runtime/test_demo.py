@@ -165,7 +165,9 @@ def test_what_is_no_query_gets_no_answer_and_does_no_harm(demo: DemoUpstream, wi
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(5)
         client.sendto(wire, endpoint(demo))
-        client.sendto(dns.message.make_query("www.demo.test.", "A", id=77).to_wire(), endpoint(demo))
+        client.sendto(
+            dns.message.make_query("www.demo.test.", "A", id=77).to_wire(), endpoint(demo)
+        )
         # one thread answers in order: had the first been answered, its reply came first
         assert dns.message.from_wire(client.recv(4096)).id == 77
 
@@ -196,7 +198,9 @@ def test_several_queries_on_one_connection(demo: DemoUpstream) -> None:
 
 def test_a_taken_address_is_named_with_advice(demo: DemoUpstream) -> None:
     second = DemoUpstream(demo.address)
-    with pytest.raises(OSError, match=r"cannot start the demo upstream on 127\.0\.0\.1:\d+: .*--demo"):
+    with pytest.raises(
+        OSError, match=r"cannot start the demo upstream on 127\.0\.0\.1:\d+: .*--demo"
+    ):
         second.start()
     # the first one is unharmed
     assert ask(*endpoint(demo), "www.demo.test.").answer

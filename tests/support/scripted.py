@@ -47,16 +47,17 @@ class FakeListener:
         self.protocol = protocol
         self.is_tcp = protocol == "tcp"
 
-    def reply(self, transaction: Transaction, wire: bytes) -> None:
+    def reply(self, client_context: object, wire: bytes) -> None:
         raise AssertionError("the driver of a scripted run does not send")
 
-    def no_reply(self, transaction: Transaction) -> None:
+    def no_reply(self, client_context: object) -> None:
         raise AssertionError("the driver of a scripted run does not send")
 
 
-def snapshot_of(yaml: str, **overrides: Any) -> RuntimeSnapshot:
+def snapshot_of(yaml: str, base_dir: str | None = None, **overrides: Any) -> RuntimeSnapshot:
     """Compile `yaml` (with listeners and metrics added) as generation 1."""
-    snapshot = compile_snapshot(load_text(MINIMAL + yaml, "test.yaml").config, 1)
+    loaded = load_text(MINIMAL + yaml, "test.yaml")
+    snapshot = compile_snapshot(loaded.config, 1, base_dir or loaded.base_dir)
     return replace(snapshot, **overrides) if overrides else snapshot
 
 

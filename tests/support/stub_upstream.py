@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import dns.exception
 import dns.flags
 import dns.message
 import dns.rcode
@@ -35,7 +36,11 @@ class Received:
 
     @property
     def qname(self) -> str:
-        return self.message.question[0].name.to_text().lower()
+        """The query name in lower case; empty when the message cannot be read."""
+        try:
+            return self.message.question[0].name.to_text().lower()
+        except (dns.exception.DNSException, IndexError):
+            return ""
 
     @property
     def id(self) -> int:
@@ -161,7 +166,9 @@ class StubUpstream:
 
     def _steps(self, query: Received) -> Sequence[Step]:
         self.received.append(query)
-        return self._behaviours.get(query.qname, self.default)(query)
+        qname = query.qname
+        # what is no query is recorded and gets no answer
+        return self._behaviours.get(qname, self.default if qname else silence)(query)
 
     def _serve_udp(self) -> None:
         while not self._stopping:

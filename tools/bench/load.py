@@ -17,6 +17,8 @@ class Round:
     rate: float
     sent: int
     lost: int
+    #: answers with an rcode other than NOERROR: every name of the query file exists
+    failed: int
     average_ms: float
     cpu_per_1000: float
 
@@ -26,6 +28,12 @@ def _number(pattern: str, text: str) -> float:
     if found is None:
         raise RuntimeError(f"dnsperf printed no {pattern!r}:\n{text}")
     return float(found.group(1))
+
+
+def _answered(text: str) -> int:
+    """The answers with NOERROR; dnsperf leaves out an rcode that it did not see."""
+    found = re.search(r"Response codes:.*\bNOERROR (\d+)", text)
+    return int(found.group(1)) if found is not None else 0
 
 
 def _dnsperf(port: int, queries: Path, seconds: float, window: int, *more: str) -> str:
@@ -48,6 +56,7 @@ def measure(server: Measured, queries: Path, seconds: float, window: int) -> Rou
         _number(r"Queries per second:\s+([\d.]+)", text),
         int(_number(r"Queries sent:\s+(\d+)", text)),
         int(_number(r"Queries lost:\s+(\d+)", text)),
+        int(completed) - _answered(text),
         _number(r"Average Latency \(s\):\s+([\d.]+)", text) * 1000,
         cpu / max(1.0, completed) * 1000,
     )

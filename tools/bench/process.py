@@ -61,7 +61,7 @@ class Measured:
 def wait_until_answering(
     port: int, process: subprocess.Popen[bytes] | None = None, seconds: float = 15.0
 ) -> None:
-    """Send queries until one is answered; raises RuntimeError when time runs out."""
+    """Send queries until one is answered with NOERROR; raises RuntimeError when time runs out."""
     deadline = time.monotonic() + seconds
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.settimeout(0.02)
@@ -70,8 +70,10 @@ def wait_until_answering(
                 raise RuntimeError(f"{process.args!r} ended with {process.returncode}")
             try:
                 sock.sendto(_QUERY, ("127.0.0.1", port))
-                sock.recv(4096)
-                return
+                # a SERVFAIL of a forwarder whose upstream is not up yet is no start
+                if sock.recv(4096)[3] & 0x0F == 0:
+                    return
+                time.sleep(0.005)
             except TimeoutError:
                 continue
             except ConnectionError:
