@@ -34,8 +34,11 @@ class Conduit(Child):
         cwd: Path | None = None,
         arguments: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
+        files: Mapping[str, str] | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        for name, text in (files or {}).items():
+            (folder / name).write_text(text)
         self.path = folder / "conduit.yaml"
         self.write(config)
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **(env or {})}
