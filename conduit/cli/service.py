@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from conduit.config import Config, ConfigError, LoadedConfig, load_file
 from conduit.control.configurator import Configurator, PrepareError
@@ -103,6 +103,8 @@ class _Service:
         self._manager.ready()
         self._scrape.start(self._config)
         _log_control(self._config)
+        for block in _inactive_blocks(self._config):
+            _log.warn("configured, but not active in this version", block=block)
         if self._manager.watchdog_interval is not None:
             self._watchdog = WatchdogThread(self._manager, self._dataplane.is_alive)
             self._watchdog.start()
@@ -217,6 +219,24 @@ def _raise_descriptor_limit() -> None:
 
 def _second_stop_signal() -> bool:
     return signal.sigtimedwait(_STOP_SIGNALS, 0) is not None
+
+
+def _inactive_blocks(config: Config) -> Iterator[str]:
+    """Yield the configured blocks that load and validate but do nothing yet."""
+    if any(action.type == "rhai" for rule in config.rules.rules for action in rule.actions):
+        yield "rules: actions of type rhai"
+    if config.caches:
+        yield "caches"
+    if any(pool.health is not None and pool.health.enabled for pool in config.pools):
+        yield "pools: health"
+    if config.events.sinks:
+        yield "events: sinks"
+    if config.tracing is not None and config.tracing.enabled:
+        yield "tracing"
+    if config.metrics is not None and config.metrics.otel is not None:
+        yield "metrics: otel"
+    if config.dataplane_or_default().resolved_runtime != "sync":
+        yield "dataplane: runtime split_io (sync is used)"
 
 
 def _log_control(config: Config) -> None:

@@ -163,7 +163,60 @@ def slow(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any
     return {"rounds": [asdict(r) for r in rounds], "possible": possible}
 
 
-SCENARIOS = {"forward": forward, "slow": slow}
+RULE_COUNTS = (0, 10, 1_000, 10_000)
+
+
+def _name_rules(count: int) -> str:
+    """A `rules` block of `count` exact and suffix rules that no benchmark query matches."""
+    if not count:
+        return ""
+    lines = ["rules:", "  rules:"]
+    for number in range(count):
+        kind = "qname_exact" if number % 2 else "qname_suffix"
+        dot = "" if number % 2 else "."
+        lines.append(
+            f"    - {{ name: r{number}, hook: request, selectors: [{{ type: {kind}, "
+            f'value: "{dot}blocked{number}.example.net." }}], actions: [{{ type: drop }}] }}'
+        )
+    return "\n".join(lines) + "\n"
+
+
+def rules(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
+    """Forwarding with 0, 10, 1,000 and 10,000 name rules, each in turn."""
+    nsd = start_nsd(folder)
+    servers = [nsd]
+    try:
+        command = shlex.split(options.conduit_command)
+        for count in RULE_COUNTS:
+            extra = _name_rules(count)
+            servers.append(start_conduit(folder, nsd.port, command, extra, f"rules{count}"))
+        queries = write_queries(folder)
+        rounds: dict[str, list[Round]] = {server.name: [] for server in servers[1:]}
+        for number in range(options.rounds):
+            for server in servers[1:]:
+                _progress(f"rules: round {number + 1} of {options.rounds}, {server.name}")
+                rounds[server.name].append(
+                    measure(server, queries, options.seconds, options.window)
+                )
+        _progress("")
+    finally:
+        for server in reversed(servers):
+            server.stop()
+    _say(f"\nforward with name rules, {options.window} outstanding")
+    base = rounds["rules0"]
+    ratios = {
+        name: _median([a.rate / b.rate for a, b in zip(values, base, strict=True)])
+        for name, values in rounds.items()
+    }
+    for name, values in rounds.items():
+        rate = _median([r.rate for r in values])
+        _say(f"  {name:<12}{rate:>9.0f} q/s{ratios[name]:>8.3f} of none")
+    share = ratios[f"rules{RULE_COUNTS[-1]}"]
+    bars.check("rate with 10,000 name rules against none (at least 0.85)", share, share >= 0.85)
+    return {"rounds": {name: [asdict(r) for r in values] for name, values in rounds.items()}}
+
+
+SCENARIOS = {"forward": forward, "slow": slow, "rules": rules}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
