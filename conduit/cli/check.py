@@ -1,6 +1,7 @@
-"""The `conduit-check` command: load and validate configuration files without starting anything.
+"""The `conduit-check` command: check configuration files without starting anything.
 
-It runs the same loader and validation as the daemon and adds the advice of the linter.
+It runs the same loading, validation and compilation as the daemon and adds the advice of the
+linter. With `--explain` it hands over to `conduit.cli.explain`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ from dataclasses import asdict, dataclass
 from typing import Final, TextIO
 
 from conduit import __version__
-from conduit.config import ConfigError, Diagnostic, load_file
+from conduit.config import (
+    Config,
+    ConfigError,
+    Diagnostic,
+    KeyPath,
+    LoadedConfig,
+    Report,
+    load_file,
+)
+from conduit.config.document import Document, DocumentError, parse_document
+from conduit.policy.compile import CompileError
+from conduit.policy.lint import lint
+from conduit.snapshot import RuntimeSnapshot, compile_snapshot
 
 EXIT_OK: Final = 0
 EXIT_ERRORS: Final = 1
@@ -22,11 +35,15 @@ EXIT_UNREADABLE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The outcome for one file: its findings, errors first, and whether it could be read."""
+    """The outcome for one file: its findings, errors first, and whether it could be read.
+
+    `snapshot` is the compiled configuration of a file without errors.
+    """
 
     path: str
     diagnostics: tuple[Diagnostic, ...]
     readable: bool
+    snapshot: RuntimeSnapshot | None = None
 
     @property
     def errors(self) -> int:
@@ -40,12 +57,51 @@ class FileResult:
 
 
 def check_file(path: str) -> FileResult:
-    """Load and validate one file."""
+    """Load, validate, lint and compile one file."""
     try:
-        loaded = load_file(path, advice=True)
+        loaded = load_file(path)
     except ConfigError as error:
         return FileResult(path, (*error.diagnostics, *error.warnings), error.stage != "read")
-    return FileResult(path, loaded.warnings, True)
+    advice = _advice(loaded)
+    try:
+        snapshot = compile_snapshot(loaded.config, 1, loaded.base_dir)
+    except CompileError as error:
+        report = Report(path, _document(path), "compile")
+        report.error(_origin(str(error), loaded.config), str(error), "compile")
+        return FileResult(path, (*report.errors, *loaded.warnings, *advice), True)
+    return FileResult(path, (*loaded.warnings, *advice), True, snapshot)
+
+
+def _advice(loaded: LoadedConfig) -> list[Diagnostic]:
+    findings = lint(loaded.config, loaded.base_dir)
+    if not findings:
+        return []
+    report = Report(loaded.path, _document(loaded.path))
+    for finding in findings:
+        report.warn(finding.path, finding.message, finding.code)
+    return report.warnings
+
+
+def _document(path: str) -> Document | None:
+    """Return the node tree of a file that has been loaded already, for the places in it."""
+    try:
+        # line ends stay as they are, so that columns agree with those of the loader
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return parse_document(file.read())
+    except (OSError, UnicodeDecodeError, DocumentError):
+        # changed since it was loaded: the findings hold, their places are gone
+        return None
+
+
+def _origin(message: str, config: Config) -> KeyPath:
+    """Return the key path of the table or rule that the text of a CompileError names."""
+    for index, source in enumerate(config.data_sources):
+        if message.startswith(f"data source '{source.name}': "):
+            return ("data_sources", index)
+    for index, rule in enumerate(config.rules.rules):
+        if message.startswith(f"rule '{rule.name}'"):
+            return ("rules", "rules", index)
+    return ()
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -88,7 +88,10 @@ class _Service:
         self._dataplane = Dataplane(self._snapshots, self._counters)
         self._scrape = ScrapeEndpoint(self._page)
         self._configurator = Configurator(
-            path, self._snapshots, prepare=[self._prepare_scrape], on_reload=self._on_reload
+            path,
+            self._snapshots,
+            prepare=[self._prepare_scrape, self._prepare_dataplane],
+            on_reload=self._on_reload,
         )
         self._stop_demo: Callable[[], None] = lambda: None
         self._watchdog: WatchdogThread | None = None
@@ -139,6 +142,7 @@ class _Service:
 
     def _page(self) -> bytes:
         # prometheus_client is imported when somebody scrapes, not at every start
+        from conduit.observe import gauges
         from conduit.observe.exposition import ExpositionCollector, render
         from conduit.observe.plan import resolve_plan
 
@@ -152,6 +156,7 @@ class _Service:
                     families.SLOT_POOL_EXHAUSTED: lambda: {(): slots.exhausted},
                     families.CONFIG_GENERATION: lambda: {(): self._configurator.generation},
                     families.FORWARD_OUTSTANDING: self._outstanding,
+                    **gauges.health_readings(self._dataplane.health, self._snapshots),
                     families.START_TIME: lambda: {(): self._started_wall},
                     families.UPTIME: lambda: {(): time.monotonic() - self._started},
                 },
@@ -181,6 +186,9 @@ class _Service:
             raise PrepareError(
                 f"metrics.prometheus.listen_address {address}: cannot bind: {error}"
             ) from error
+
+    def _prepare_dataplane(self, previous: Config, new: Config) -> Callable[[], None]:
+        return lambda: self._dataplane.follow(new)
 
     def _on_reload(self, begins: bool) -> None:
         if begins:
@@ -227,8 +235,6 @@ def _inactive_blocks(config: Config) -> Iterator[str]:
         yield "rules: actions of type rhai"
     if config.caches:
         yield "caches"
-    if any(pool.health is not None and pool.health.enabled for pool in config.pools):
-        yield "pools: health"
     if config.events.sinks:
         yield "events: sinks"
     if config.tracing is not None and config.tracing.enabled:

@@ -20,6 +20,7 @@ from conduit.transaction import (
     Transaction,
 )
 from conduit.upstream.exchange import (
+    SPEAKS_OF_BACKEND,
     TCP,
     TIMEOUT,
     UDP,
@@ -133,6 +134,8 @@ def forward(
     if reply is not None:
         if recorder is not None:
             recorder.forward_attempts[(pool.name, backend.label, "success")] += 1
+        if health is not None and pool.health_enabled:
+            health.forward_succeeded(backend)
         txn.answer = reply
         txn.answer_source = FORWARD
         if message_decodes(reply):
@@ -143,6 +146,8 @@ def forward(
         label = "unknown" if error in WITHOUT_BACKEND else backend.label
         recorder.forward_attempts[(pool.name, label, "error")] += 1
         recorder.forward_errors[(pool.name, label, error)] += 1
+    if health is not None and pool.health_enabled and error in SPEAKS_OF_BACKEND:
+        health.forward_failed(backend, error, query, txn.client_address)
     txn.rcode = SERVFAIL
     txn.converge(FORWARD_ERROR)
     if error == TIMEOUT:

@@ -25,6 +25,7 @@ class Recorder:
         "forward_attempts",
         "forward_errors",
         "parse_rejected",
+        "probe_results",
         "queries",
         "queries_by_pool",
         "queries_dropped",
@@ -44,6 +45,7 @@ class Recorder:
         self.forward_errors: Cells = defaultdict(int)
         self.forward_attempts: Cells = defaultdict(int)
         self.retries: Cells = defaultdict(int)
+        self.probe_results: Cells = defaultdict(int)
 
 
 _ATTRIBUTES: dict[str, str] = {
@@ -57,6 +59,7 @@ _ATTRIBUTES: dict[str, str] = {
     families.FORWARD_ERRORS.name: "forward_errors",
     families.FORWARD_ATTEMPTS.name: "forward_attempts",
     families.RETRIES.name: "retries",
+    families.PROBE_RESULTS.name: "probe_results",
 }
 
 

@@ -85,6 +85,69 @@ RETRIES = Family(
     "failures",
     "Returns from Response rules to Lookup, by target pool.",
 )
+PROBE_RESULTS = Family(
+    "conduit_probe_results_total",
+    "counter",
+    ("pool", "backend", "outcome"),
+    "health",
+    "Finished active probes by outcome.",
+)
+HEALTH_OBSERVED = Family(
+    "conduit_backend_health_observed",
+    "gauge",
+    ("pool", "backend"),
+    "health",
+    "Observed health: 0 unknown, 1 up, 2 down.",
+)
+HEALTH_APPLIED = Family(
+    "conduit_backend_health_applied",
+    "gauge",
+    ("pool", "backend"),
+    "health",
+    "Health that Route uses: 0 unknown, 1 up, 2 down.",
+)
+HEALTH_AUTOMATIC = Family(
+    "conduit_backend_health_probe_automatic",
+    "gauge",
+    ("pool", "backend"),
+    "health",
+    "1 when probes drive the applied state, 0 when frozen.",
+)
+HEALTH_WEIGHT = Family(
+    "conduit_backend_health_effective_weight",
+    "gauge",
+    ("pool", "backend"),
+    "health",
+    "Weight of a first attempt, 0 when not eligible.",
+)
+HEALTH_EWMA = Family(
+    "conduit_backend_health_latency_ewma_ms",
+    "gauge",
+    ("pool", "backend"),
+    "health",
+    "Moving average of probe round trips in milliseconds.",
+)
+HEALTH_TRANSITIONS = Family(
+    "conduit_backend_health_transitions_total",
+    "counter",
+    ("pool", "backend"),
+    "health",
+    "Changes of observed or applied health.",
+)
+POOL_BACKENDS_ACTIVE = Family(
+    "conduit_pool_backends_active",
+    "gauge",
+    ("pool",),
+    "health",
+    "Backends applied up, of pools with health enabled.",
+)
+POOL_BACKENDS_CONFIGURED = Family(
+    "conduit_pool_backends_configured",
+    "gauge",
+    ("pool",),
+    "topology",
+    "Backends per pool in the active snapshot.",
+)
 SLOT_POOL_EXHAUSTED = Family(
     "conduit_slot_pool_exhausted_total",
     "counter",
@@ -131,4 +194,5 @@ RECORDED: tuple[Family, ...] = (
     FORWARD_ERRORS,
     FORWARD_ATTEMPTS,
     RETRIES,
+    PROBE_RESULTS,
 )

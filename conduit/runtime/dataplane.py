@@ -20,6 +20,9 @@ from conduit.runtime.udp_listener import UdpListener
 from conduit.runtime.worker_pool import WorkerPool
 from conduit.snapshot import SnapshotRef
 from conduit.upstream.blocking import BlockingExchanger
+from conduit.upstream.health.prober import Prober
+from conduit.upstream.health.registry import HealthRegistry
+from conduit.upstream.health.settings import health_targets
 from conduit.upstream.outstanding import OutstandingTable
 from conduit.upstream.pool import canonical_sources
 from conduit.upstream.source import SourceSelector
@@ -41,7 +44,6 @@ class Dataplane:
         self,
         snapshots: SnapshotRef,
         counters: CounterRegistry,
-        environment: Environment | None = None,
     ) -> None:
         self._snapshots = snapshots
         config = snapshots.current.config
@@ -51,7 +53,10 @@ class Dataplane:
         self.slots = SlotPool(capacity)
         self.outstanding = OutstandingTable(capacity)
         self._connections = TcpConnectionPool()
-        self._environment = environment or Environment()
+        self.health = HealthRegistry()
+        self.health.reconcile(health_targets(config))
+        self._prober = Prober(self.health, counters)
+        self._environment = Environment(health=self.health)
         workers_max = config.dataplane_or_default().workers_max or min(
             capacity, WORKERS_MAX_DEFAULT
         )
@@ -75,8 +80,14 @@ class Dataplane:
         self.workers.start()
         for thread in self._listeners:
             thread.start()
+        self._prober.start()
         if not bound:
             _log.warn("no listeners configured: no DNS is served")
+
+    def follow(self, config: Config) -> None:
+        """Bring what lives outside the snapshot in step with a configuration just installed."""
+        self.health.reconcile(health_targets(config))
+        self._prober.follow()
 
     def is_alive(self) -> bool:
         """True while every listener thread gives signs of life: what feeds the watchdog."""
@@ -110,6 +121,7 @@ class Dataplane:
         for thread in self._listeners:
             thread.join(2.0)
             thread.close()
+        self._prober.stop()
         self.workers.stop()
         self._connections.close()
 

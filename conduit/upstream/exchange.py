@@ -24,6 +24,9 @@ NO_IO_EGRESS = "no_io_egress"
 #: Failures before a backend was really used: counted under backend `unknown`.
 WITHOUT_BACKEND = frozenset({TABLE_FULL, POOL_INFLIGHT_EXCEEDED})
 
+#: Failures that count against the backend's passive health (chapter 60 section 12.1).
+SPEAKS_OF_BACKEND = frozenset({TIMEOUT, SEND_ERROR, TCP_ERROR})
+
 
 class Exchange:
     """Send `wire` to `backend` and wait for a matching reply until `deadline`.

@@ -11,6 +11,7 @@ from typing import Protocol
 from conduit.config import Pool as PoolConfig
 from conduit.config.address import parse_source_address
 from conduit.upstream.backend import Backend, compile_backend
+from conduit.wire import Query
 
 _MASK64 = (1 << 64) - 1
 
@@ -24,6 +25,14 @@ class HealthView(Protocol):
 
     def weight_factor(self, backend: Backend) -> float | None:
         """The latency factor of `backend`, or None when latency weighting does not apply."""
+        ...
+
+    def forward_succeeded(self, backend: Backend) -> None:
+        """An upstream answered a forward, whatever its rcode."""
+        ...
+
+    def forward_failed(self, backend: Backend, reason: str, query: Query, client: str) -> None:
+        """A forward to `backend` failed for a `reason` that speaks of the backend."""
         ...
 
 
@@ -95,7 +104,7 @@ class Pool:
         health: HealthView,
     ) -> Backend | None:
         members = [b for b in self.backends if health.is_up(b)]
-        fail_open = len(self.backends) == 1 or len(members) < max(1, self.min_eligible)
+        fail_open = _fails_open(self, len(members))
         weight: Callable[[Backend], int] = _configured_weight
         if fail_open:
             members = list(self.backends)
@@ -174,3 +183,16 @@ def compile_pools(pools: Sequence[PoolConfig]) -> PoolTable:
             for pool in pools
         ]
     )
+
+
+def first_attempt_weights(pool: Pool, health: HealthView) -> list[tuple[Backend, int]]:
+    """Return the weight of each backend on a first attempt, 0 where it is not eligible."""
+    up = [b for b in pool.backends if health.is_up(b)]
+    if _fails_open(pool, len(up)):
+        return [(b, b.weight) for b in pool.backends]
+    weight = _latency_weight(health)
+    return [(b, weight(b) if b in up else 0) for b in pool.backends]
+
+
+def _fails_open(pool: Pool, eligible: int) -> bool:
+    return len(pool.backends) <= 1 or eligible < max(1, pool.min_eligible)
