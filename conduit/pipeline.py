@@ -13,11 +13,18 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from conduit.lookup import profiles
-from conduit.lookup.forward import FAILED, ROUTE_FAILED, forward
+from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, forward
+from conduit.observe.counters import Recorder
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
 from conduit.policy.outcome import DROP, RETRY
-from conduit.transaction import DURATION_EXHAUSTED, SERVFAIL, UNKNOWN_PROFILE, Transaction
+from conduit.transaction import (
+    DURATION_EXHAUSTED,
+    FORWARD,
+    SERVFAIL,
+    UNKNOWN_PROFILE,
+    Transaction,
+)
 from conduit.upstream.exchange import Exchange
 from conduit.upstream.pool import HealthView
 from conduit.wire import ExtendedError, fit_to_size, synthesize_reply
@@ -44,13 +51,41 @@ class Environment:
         self.clock = clock
 
 
+class PhaseTimer:
+    """Times the top-level phases of one transaction; made only while durations are measured."""
+
+    __slots__ = ("_clock", "_mark", "_observe")
+
+    def __init__(self, recorder: Recorder, clock: Callable[[], float]) -> None:
+        self._observe = recorder.phase_duration.observe
+        self._clock = clock
+        self._mark = clock()
+
+    def ended(self, phase: tuple[str]) -> None:
+        """The phase that began at the end of the one before has ended."""
+        now = self._clock()
+        self._observe(phase, now - self._mark)
+        self._mark = now
+
+
+_PARSE: Final = ("parse",)
+_REQUEST_RULES: Final = ("request_rules",)
+_LOOKUP: Final = ("lookup",)
+_RESPONSE_RULES: Final = ("response_rules",)
+_NO_ANSWER: Final = ("no_answer",)
+_SEND: Final = ("send",)
+
+
 def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, None]:
     """Take `txn` from Parse to Send; see the module text."""
     snapshot = txn.snapshot
     clock = environment.clock
     query = txn.query
     recorder = txn.recorder
+    timer: PhaseTimer | None = None
     if recorder is not None:
+        if snapshot.metric_plan.timing:
+            timer = PhaseTimer(recorder, clock)
         listener = txn.listener
         recorder.queries[
             (
@@ -61,21 +96,29 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
                 ip_family(txn.client_address),
             )
         ] += 1
+        if timer is not None:
+            timer.ended(_PARSE)
     request_rules = snapshot.request_rules
-    if request_rules is not None and not _expired(txn, clock) and request_rules(txn) == DROP:
-        _drop(txn, "request_rules")
-        return
+    if request_rules is not None and not _expired(txn, clock):
+        decision = request_rules(txn)
+        if timer is not None:
+            timer.ended(_REQUEST_RULES)
+        if decision == DROP:
+            _drop(txn, "request_rules")
+            return
     if txn.listener.is_tcp and query.qtype in (_TYPE_AXFR, _TYPE_IXFR):
         # a transfer is many messages; relaying one of them would corrupt it
         txn.rcode = _NOTIMP
         txn.extended_error = ExtendedError.NOT_SUPPORTED
-        _send(txn)
+        _send(txn, timer, clock)
         return
     response_rules = snapshot.response_rules
     while True:
         if _expired(txn, clock):
             break
         outcome = yield from _lookup(txn, environment)
+        if timer is not None:
+            timer.ended(_LOOKUP)
         if outcome == FAILED or (
             outcome == ROUTE_FAILED and not snapshot.route_failure_runs_response_rules
         ):
@@ -85,6 +128,8 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         if response_rules is None:
             break
         decision = response_rules(txn)
+        if timer is not None:
+            timer.ended(_RESPONSE_RULES)
         if decision == DROP:
             _drop(txn, "response_rules")
             return
@@ -97,10 +142,13 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
             txn.attempt_count = max(1, txn.attempt_count)
     if txn.answer is None and snapshot.no_answer_rules is not None:
         txn.answer_source = txn.cache_instance = None
-        if snapshot.no_answer_rules(txn) == DROP:
+        decision = snapshot.no_answer_rules(txn)
+        if timer is not None:
+            timer.ended(_NO_ANSWER)
+        if decision == DROP:
             _drop(txn, "no_answer_rules")
             return
-    _send(txn)
+    _send(txn, timer, clock)
 
 
 def _expired(txn: Transaction, clock: Callable[[], float]) -> bool:
@@ -124,10 +172,23 @@ def _lookup(txn: Transaction, environment: Environment) -> Generator[Effect, Non
         return FAILED
     for provider in profile:
         if provider.kind == profiles.FORWARD:
-            return (yield from forward(txn, environment.health, environment.clock))
+            started = environment.clock()
+            outcome = yield from forward(txn, environment.health, environment.clock)
+            _count_forward_lookup(txn, outcome == ANSWERED, environment.clock() - started)
+            return outcome
     # a chain that ends without an answer
     txn.rcode = SERVFAIL
     return FAILED
+
+
+def _count_forward_lookup(txn: Transaction, answered: bool, elapsed: float) -> None:
+    recorder = txn.recorder
+    if recorder is None:
+        return
+    profile = txn.lookup_profile
+    recorder.lookup_outcomes[(profile, FORWARD, "answered" if answered else "miss")] += 1
+    if txn.snapshot.metric_plan.timing:
+        recorder.lookup_duration.observe((profile, FORWARD), elapsed)
 
 
 def _count_retry(txn: Transaction) -> None:
@@ -149,7 +210,7 @@ def _drop(txn: Transaction, reason: str) -> None:
         _log.debug("query dropped", txn_id=txn.id, dns_id=txn.query.id, qname=txn.query.qname_text)
 
 
-def _send(txn: Transaction) -> None:
+def _send(txn: Transaction, timer: PhaseTimer | None, clock: Callable[[], float]) -> None:
     """Choose the reply and fit it to the client (chapter 20 section 16)."""
     query = txn.query
     reply = txn.answer
@@ -183,6 +244,11 @@ def _send(txn: Transaction) -> None:
         ] += 1
         if txn.truncated_on_send:
             recorder.responses_truncated[(listener.label, listener.protocol, family, source)] += 1
+        if timer is not None:
+            timer.ended(_SEND)
+            recorder.response_duration.observe(
+                (source, listener.label, listener.protocol), clock() - txn.started
+            )
     if _log.debug_enabled:
         backend = txn.selected_backend
         _log.debug(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from conduit.config import Action, Config, Rule
 from conduit.lookup.profiles import Profile, compile_profiles
+from conduit.observe.plan import MetricPlan, resolve_plan
 from conduit.policy.actions import GO_ON, Step
 from conduit.policy.compile import Policy, compile_policy
 from conduit.transaction import Transaction
@@ -32,6 +33,7 @@ class RuntimeSnapshot:
         "lookup_profiles",
         "max_attempts",
         "max_duration",
+        "metric_plan",
         "metrics_enabled",
         "no_answer_rules",
         "outstanding_per_backend",
@@ -66,6 +68,7 @@ class RuntimeSnapshot:
     upstream_transport: str
     client_tcp_uses_upstream_tcp: bool
     metrics_enabled: bool
+    metric_plan: MetricPlan
 
 
 class SnapshotRef:
@@ -88,6 +91,7 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
     Relative paths in it are taken from `base_dir`. Raises CompileError.
     """
     policy = compile_policy(config, base_dir, _script_without_engine)
+    plan = resolve_plan(config.metrics)
     forward = config.forward
     orchestrator = config.orchestrator
     return RuntimeSnapshot(
@@ -108,5 +112,6 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
         outstanding_per_backend=forward.outstanding_per_backend,
         upstream_transport=forward.transport,
         client_tcp_uses_upstream_tcp=forward.client_tcp_uses_upstream_tcp,
-        metrics_enabled=bool(config.metrics and config.metrics.enabled),
+        metrics_enabled=plan.enabled,
+        metric_plan=plan,
     )

@@ -19,6 +19,7 @@ FLOORS = {
     "conduit.observe.families": 1,
     "conduit.observe.labels": 1,
     "conduit.observe.logging": 1,
+    "conduit.observe.plan": 2,
     "conduit.policy": 2,
     "conduit.scripting": 2,
     "conduit.upstream": 2,

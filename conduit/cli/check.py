@@ -9,11 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final, TextIO
 
 from conduit import __version__
+from conduit.cli.explain import (
+    add_explain_options,
+    explain,
+    explain_options_given,
+    read_options,
+)
+from conduit.cli.explain_json import write_explanation_json
+from conduit.cli.explain_text import write_explanation_text
+from conduit.cli.explain_upstream import UsageError
 from conduit.config import (
     Config,
     ConfigError,
@@ -111,7 +120,8 @@ def build_parser() -> argparse.ArgumentParser:
         description="Check configuration files of DNS Conduit without starting anything. "
         "Every error is reported at once, with file, line, column and key path.",
         epilog="Exit status: 0 all files are valid (warnings do not count), 1 a file has errors, "
-        "2 a file cannot be read or the command line is wrong.",
+        "2 a file cannot be read or the command line is wrong. Codes in [brackets] are described "
+        "in docs/lint.md.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="configuration file to check")
     parser.add_argument(
@@ -121,6 +131,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="text: one FILE:LINE:COL: key.path: message a line (default); "
         "json: one object with findings and counts",
     )
+    add_explain_options(parser)
     parser.add_argument("--version", action="version", version=f"conduit-check {__version__}")
     return parser
 
@@ -130,20 +141,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Findings and the summary go to standard output.
     """
-    options = build_parser().parse_intermixed_args(arguments)
-    results = [check_file(path) for path in options.files]
+    parser = build_parser()
+    options = parser.parse_intermixed_args(arguments)
+    if options.explain:
+        if len(options.files) != 1:
+            parser.error("--explain needs exactly one FILE")
+        return _explain(parser, options)
+    if explain_options_given(options):
+        parser.error("options about a query need --explain")
+    return _show([check_file(path) for path in options.files], options.format)
+
+
+def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    result = check_file(options.files[0])
+    if result.snapshot is None:
+        return _show([result], options.format)
     try:
-        if options.format == "json":
-            _write_json(results, sys.stdout)
-        else:
-            _write_text(results, sys.stdout)
+        explanation = explain(result.path, result.snapshot, read_options(options))
+    except UsageError as error:
+        parser.error(str(error))
+    write = write_explanation_json if options.format == "json" else write_explanation_text
+    _emit(lambda: write(explanation, sys.stdout))
+    return EXIT_OK
+
+
+def _show(results: Sequence[FileResult], output_format: str) -> int:
+    """Write findings and summary; return the exit code."""
+    write = _write_json if output_format == "json" else _write_text
+    _emit(lambda: write(results, sys.stdout))
+    if not all(result.readable for result in results):
+        return EXIT_UNREADABLE
+    return EXIT_ERRORS if any(result.errors for result in results) else EXIT_OK
+
+
+def _emit(write: Callable[[], None]) -> None:
+    try:
+        write()
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader (head, a pager) has seen enough; keep the interpreter from flushing again
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
-    if not all(result.readable for result in results):
-        return EXIT_UNREADABLE
-    return EXIT_ERRORS if any(result.errors for result in results) else EXIT_OK
 
 
 def _write_text(results: Sequence[FileResult], out: TextIO) -> None:
@@ -162,7 +199,8 @@ def _write_text(results: Sequence[FileResult], out: TextIO) -> None:
 def _line(diagnostic: Diagnostic) -> str:
     if diagnostic.severity == "error":
         return str(diagnostic)
-    return f"{diagnostic.place}: warning: {diagnostic.detail}"
+    code = f" [{diagnostic.code}]" if diagnostic.code else ""
+    return f"{diagnostic.place}: warning: {diagnostic.detail}{code}"
 
 
 def _encodable(text: str, out: TextIO) -> str:

@@ -6,14 +6,17 @@ import gc
 import resource
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from conduit.config import Config, ConfigError, LoadedConfig, load_file
 from conduit.control.configurator import Configurator, PrepareError
 from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
 from conduit.observe.logging import configure, get_log
+from conduit.observe.plan import resolve_plan
 from conduit.observe.scrape_endpoint import ScrapeEndpoint
 from conduit.policy.compile import CompileError
 from conduit.runtime.bind import BindError
@@ -21,6 +24,9 @@ from conduit.runtime.dataplane import Dataplane
 from conduit.runtime.processor import ProcessorKeeper
 from conduit.runtime.service_manager import ServiceManager, WatchdogThread
 from conduit.snapshot import SnapshotRef, compile_snapshot
+
+if TYPE_CHECKING:
+    from conduit.observe.exposition import ExpositionCollector
 
 _log = get_log("conduit")
 
@@ -65,10 +71,7 @@ def _load(path: str) -> LoadedConfig | None:
     except ConfigError as error:
         lines = [str(diagnostic) for diagnostic in error.diagnostics]
         if error.stage == "validation":
-            sys.stderr.write(f"config invalid: {len(lines)} error(s)\n")
-            for line in lines:
-                sys.stderr.write(f"  {line}\n")
-            sys.stderr.write("Error: config invalid\n")
+            sys.stderr.write(f"config invalid: {'; '.join(lines)}\nError: config invalid\n")
         else:
             for line in lines:
                 sys.stderr.write(f"Error: {line}\n")
@@ -84,13 +87,20 @@ class _Service:
         self._config = loaded.config
         self._manager = ServiceManager.from_environment()
         self._counters = CounterRegistry()
+        self._metric_plan = resolve_plan(loaded.config.metrics)
+        self._exposition: ExpositionCollector | None = None
+        self._exposition_lock = threading.Lock()
         self._snapshots = SnapshotRef(compile_snapshot(loaded.config, 1, loaded.base_dir))
         self._dataplane = Dataplane(self._snapshots, self._counters)
         self._scrape = ScrapeEndpoint(self._page)
         self._configurator = Configurator(
             path,
             self._snapshots,
-            prepare=[self._prepare_scrape, self._prepare_dataplane],
+            prepare=[
+                self._prepare_scrape,
+                self._prepare_dataplane,
+                self._prepare_metric_plan,
+            ],
             on_reload=self._on_reload,
         )
         self._stop_demo: Callable[[], None] = lambda: None
@@ -142,27 +152,45 @@ class _Service:
 
     def _page(self) -> bytes:
         # prometheus_client is imported when somebody scrapes, not at every start
-        from conduit.observe import gauges
-        from conduit.observe.exposition import ExpositionCollector, render
-        from conduit.observe.plan import resolve_plan
+        from conduit.observe.exposition import render
 
-        slots = self._dataplane.slots
-        return render(
-            ExpositionCollector(
-                self._counters,
-                {
-                    families.SLOTS_IN_USE: lambda: {(): slots.in_use},
-                    families.SLOTS_CAPACITY: lambda: {(): slots.capacity},
-                    families.SLOT_POOL_EXHAUSTED: lambda: {(): slots.exhausted},
-                    families.CONFIG_GENERATION: lambda: {(): self._configurator.generation},
-                    families.FORWARD_OUTSTANDING: self._outstanding,
-                    **gauges.health_readings(self._dataplane.health, self._snapshots),
-                    families.START_TIME: lambda: {(): self._started_wall},
-                    families.UPTIME: lambda: {(): time.monotonic() - self._started},
-                },
-                lambda: resolve_plan(self._snapshots.current.config.metrics),
-            )
-        )
+        return render(self._collector())
+
+    def _collector(self) -> ExpositionCollector:
+        from conduit.observe.exposition import ExpositionCollector
+        from conduit.observe.gauges import health_readings, topology_readings
+        from conduit.observe.process import process_readings
+
+        with self._exposition_lock:
+            if self._exposition is None:
+                slots = self._dataplane.slots
+                self._exposition = ExpositionCollector(
+                    self._counters,
+                    {
+                        families.SLOTS_IN_USE: lambda: {(): slots.in_use},
+                        families.SLOTS_CAPACITY: lambda: {(): slots.capacity},
+                        families.SLOT_POOL_EXHAUSTED: lambda: {(): slots.exhausted},
+                        families.CONFIG_GENERATION: lambda: {(): self._configurator.generation},
+                        families.FORWARD_OUTSTANDING: self._outstanding,
+                        families.START_TIME: lambda: {(): self._started_wall},
+                        families.UPTIME: lambda: {(): time.monotonic() - self._started},
+                        **health_readings(self._dataplane.health, self._snapshots),
+                        **topology_readings(self._snapshots),
+                        **process_readings(),
+                    },
+                    self._metric_plan,
+                )
+            return self._exposition
+
+    def _prepare_metric_plan(self, previous: Config, new: Config) -> Callable[[], None]:
+        plan = resolve_plan(new.metrics)
+
+        def switch() -> None:
+            if self._exposition is not None or self._metric_plan.enabled:
+                self._collector().change_plan(plan)
+            self._metric_plan = plan
+
+        return switch
 
     def _outstanding(self) -> dict[Key, float]:
         counts = self._dataplane.outstanding.counts()

@@ -129,7 +129,10 @@ def forward(
     )
     result = txn.effect_result
     assert isinstance(result, ExchangeResult)
-    txn.last_rtt_ms = int((clock() - started) * 1000)
+    elapsed = clock() - started
+    txn.last_rtt_ms = int(elapsed * 1000)
+    if recorder is not None and snapshot.metric_plan.timing:
+        recorder.forward_duration.observe((pool.name, backend.label), elapsed)
     reply = result.reply
     if reply is not None:
         if recorder is not None:

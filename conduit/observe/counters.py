@@ -1,20 +1,44 @@
 """Thread-owned counters: written without a lock by one thread, added up when somebody scrapes.
 
-A `Recorder` belongs to one thread at a time. Each counter family is a dictionary from a tuple of
-label values at full detail to an integer, so that an increment is one dictionary operation; the
-export side adds the recorders up and projects them onto the labels of the metric plan.
+A `Recorder` belongs to one thread at a time. Each family is a dictionary from a tuple of label
+values at full detail to an integer, or to a list of bucket counts for a histogram, so that an
+observation is one dictionary operation; the export side adds the recorders up and projects them
+onto the labels of the metric plan.
 """
 
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Mapping
 
 from conduit.observe import families
 from conduit.observe.families import Family
 
 Key = tuple[object, ...]
 Cells = defaultdict[Key, int]
+#: Counts per bucket, the last of them above every bound, then the sum of all values.
+Buckets = list[float]
+
+
+class Histogram:
+    """One histogram family of one thread."""
+
+    __slots__ = ("_size", "bounds", "cells")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.cells: dict[Key, Buckets] = {}
+        self._size = len(bounds) + 2
+
+    def observe(self, key: Key, value: float) -> None:
+        """Count one value in seconds."""
+        buckets = self.cells.get(key)
+        if buckets is None:
+            buckets = self.cells[key] = [0] * self._size
+        buckets[bisect_left(self.bounds, value)] += 1
+        buckets[-1] += value
 
 
 class Recorder:
@@ -22,16 +46,27 @@ class Recorder:
 
     __slots__ = (
         "acl_decisions",
+        "cache_coalesced",
+        "cache_fills",
+        "cache_lookup_duration",
+        "cache_lookups",
         "forward_attempts",
+        "forward_duration",
         "forward_errors",
+        "lookup_duration",
+        "lookup_outcomes",
         "parse_rejected",
+        "phase_duration",
         "probe_results",
         "queries",
         "queries_by_pool",
         "queries_dropped",
+        "response_duration",
         "responses",
         "responses_truncated",
         "retries",
+        "script_errors",
+        "user",
     )
 
     def __init__(self) -> None:
@@ -46,9 +81,21 @@ class Recorder:
         self.forward_attempts: Cells = defaultdict(int)
         self.retries: Cells = defaultdict(int)
         self.probe_results: Cells = defaultdict(int)
+        self.script_errors: Cells = defaultdict(int)
+        self.lookup_outcomes: Cells = defaultdict(int)
+        self.cache_lookups: Cells = defaultdict(int)
+        self.cache_fills: Cells = defaultdict(int)
+        self.cache_coalesced: Cells = defaultdict(int)
+        #: Metrics that scripts define, by name and label pairs.
+        self.user: Cells = defaultdict(int)
+        self.phase_duration = Histogram(families.PHASE_BUCKETS)
+        self.forward_duration = Histogram(families.FORWARD_BUCKETS)
+        self.lookup_duration = Histogram(families.PHASE_BUCKETS)
+        self.cache_lookup_duration = Histogram(families.PHASE_BUCKETS)
+        self.response_duration = Histogram(families.PHASE_BUCKETS)
 
 
-_ATTRIBUTES: dict[str, str] = {
+_ATTRIBUTES: Mapping[str, str] = {
     families.QUERIES.name: "queries",
     families.RESPONSES.name: "responses",
     families.RESPONSES_TRUNCATED.name: "responses_truncated",
@@ -60,6 +107,16 @@ _ATTRIBUTES: dict[str, str] = {
     families.FORWARD_ATTEMPTS.name: "forward_attempts",
     families.RETRIES.name: "retries",
     families.PROBE_RESULTS.name: "probe_results",
+    families.SCRIPT_ERRORS.name: "script_errors",
+    families.LOOKUP_OUTCOMES.name: "lookup_outcomes",
+    families.CACHE_LOOKUPS.name: "cache_lookups",
+    families.CACHE_FILLS.name: "cache_fills",
+    families.CACHE_COALESCED.name: "cache_coalesced",
+    families.PHASE_DURATION.name: "phase_duration",
+    families.FORWARD_DURATION.name: "forward_duration",
+    families.LOOKUP_DURATION.name: "lookup_duration",
+    families.CACHE_LOOKUP_DURATION.name: "cache_lookup_duration",
+    families.RESPONSE_DURATION.name: "response_duration",
 }
 
 
@@ -90,14 +147,37 @@ class CounterRegistry:
             self._free.append(recorder)
 
     def totals(self, family: Family) -> dict[Key, int]:
-        """Return the sum over all recorders of `family`, by label values at full detail."""
+        """Return the sum over all recorders of a counter family, by labels at full detail."""
+        return self._sum(_ATTRIBUTES[family.name])
+
+    def user_totals(self) -> dict[Key, int]:
+        """Return the sums of the metrics that scripts define, by name and label pairs."""
+        return self._sum("user")
+
+    def histogram(self, family: Family) -> dict[Key, Buckets]:
+        """Return the sum over all recorders of a histogram family."""
         attribute = _ATTRIBUTES[family.name]
-        with self._lock:
-            recorders = list(self._recorders)
-        totals: Cells = defaultdict(int)
-        for recorder in recorders:
-            cells: Cells = getattr(recorder, attribute)
+        totals: dict[Key, Buckets] = {}
+        for recorder in self._all():
+            found: Histogram = getattr(recorder, attribute)
             # copy() is one atomic call: the owner may add a key while we iterate
+            for key, buckets in found.cells.copy().items():
+                known = totals.get(key)
+                totals[key] = (
+                    list(buckets)
+                    if known is None
+                    else [a + b for a, b in zip(known, buckets, strict=True)]
+                )
+        return totals
+
+    def _all(self) -> list[Recorder]:
+        with self._lock:
+            return list(self._recorders)
+
+    def _sum(self, attribute: str) -> dict[Key, int]:
+        totals: Cells = defaultdict(int)
+        for recorder in self._all():
+            cells: Cells = getattr(recorder, attribute)
             for key, value in cells.copy().items():
                 totals[key] += value
-        return totals
+        return dict(totals)

@@ -13,6 +13,13 @@ class Family(NamedTuple):
     labels: tuple[str, ...]
     category: str
     help: str
+    #: Upper bounds of a histogram's buckets in seconds; empty for other kinds.
+    buckets: tuple[float, ...] = ()
+
+
+#: Buckets of phase, lookup, cache and response durations (chapter 50 section 2.8).
+PHASE_BUCKETS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
+FORWARD_BUCKETS = (0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
 
 
 QUERIES = Family(
@@ -148,6 +155,81 @@ POOL_BACKENDS_CONFIGURED = Family(
     "topology",
     "Backends per pool in the active snapshot.",
 )
+SCRIPT_ERRORS = Family(
+    "conduit_script_errors_total",
+    "counter",
+    ("reason", "script", "table"),
+    "failures",
+    "Faults of script hooks.",
+)
+LOOKUP_OUTCOMES = Family(
+    "conduit_lookup_provider_outcomes_total",
+    "counter",
+    ("profile", "provider", "outcome"),
+    "lookup",
+    "Final outcomes of lookup providers.",
+)
+CACHE_LOOKUPS = Family(
+    "conduit_cache_lookups_total",
+    "counter",
+    ("cache", "profile", "result"),
+    "lookup",
+    "Cache reads by result.",
+)
+CACHE_FILLS = Family(
+    "conduit_cache_fills_total",
+    "counter",
+    ("cache", "profile"),
+    "cache_detail",
+    "Answers stored into a cache.",
+)
+CACHE_COALESCED = Family(
+    "conduit_cache_singleflight_coalesced_total",
+    "counter",
+    ("cache", "profile"),
+    "cache_detail",
+    "Waiting queries answered by the fill of another one.",
+)
+PHASE_DURATION = Family(
+    "conduit_phase_duration_seconds",
+    "histogram",
+    ("phase",),
+    "timing",
+    "Time spent in one phase of the pipeline.",
+    PHASE_BUCKETS,
+)
+FORWARD_DURATION = Family(
+    "conduit_forward_duration_seconds",
+    "histogram",
+    ("pool", "backend"),
+    "timing",
+    "Time of a forward attempt, success or error.",
+    FORWARD_BUCKETS,
+)
+LOOKUP_DURATION = Family(
+    "conduit_lookup_duration_seconds",
+    "histogram",
+    ("profile", "provider"),
+    "timing",
+    "Time inside one lookup provider attempt.",
+    PHASE_BUCKETS,
+)
+CACHE_LOOKUP_DURATION = Family(
+    "conduit_cache_lookup_duration_seconds",
+    "histogram",
+    ("cache", "profile"),
+    "timing",
+    "Time of a cache read.",
+    PHASE_BUCKETS,
+)
+RESPONSE_DURATION = Family(
+    "conduit_response_duration_seconds",
+    "histogram",
+    ("answer_source", "listener", "protocol"),
+    "timing",
+    "Time from the start of a transaction to the end of Send.",
+    PHASE_BUCKETS,
+)
 SLOT_POOL_EXHAUSTED = Family(
     "conduit_slot_pool_exhausted_total",
     "counter",
@@ -195,4 +277,79 @@ RECORDED: tuple[Family, ...] = (
     FORWARD_ATTEMPTS,
     RETRIES,
     PROBE_RESULTS,
+    SCRIPT_ERRORS,
+    LOOKUP_OUTCOMES,
+    CACHE_LOOKUPS,
+    CACHE_FILLS,
+    CACHE_COALESCED,
+)
+#: Histograms that are recorded on the query path.
+TIMED: tuple[Family, ...] = (
+    PHASE_DURATION,
+    FORWARD_DURATION,
+    LOOKUP_DURATION,
+    CACHE_LOOKUP_DURATION,
+    RESPONSE_DURATION,
+)
+
+# topology (chapter 50 section 2.6), read from the snapshot when somebody scrapes
+LISTENER_INFO = Family(
+    "conduit_listener_info",
+    "gauge",
+    ("listener", "address", "name", "protocol", "ip_family", "reuse_port"),
+    "topology",
+    "Constant 1 describing a configured listener.",
+)
+LISTENER_THREADS = Family(
+    "conduit_listener_ingress_threads",
+    "gauge",
+    ("listener", "protocol"),
+    "topology",
+    "Ingress threads of a listener.",
+)
+LISTENER_RCVBUF = Family(
+    "conduit_listener_rcvbuf_bytes",
+    "gauge",
+    ("listener", "protocol"),
+    "topology",
+    "Receive buffer of a listener, 0 is the system's default.",
+)
+BACKEND_INFO = Family(
+    "conduit_backend_info",
+    "gauge",
+    ("pool", "backend", "address", "name"),
+    "topology",
+    "Constant 1 describing a configured backend.",
+)
+BACKEND_WEIGHT = Family(
+    "conduit_backend_weight",
+    "gauge",
+    ("pool", "backend"),
+    "topology",
+    "Configured weight after defaults.",
+)
+
+# the process (chapter 50 section 2.13)
+PROCESS_RESIDENT = Family(
+    "conduit_process_resident_bytes", "gauge", (), "process", "Resident memory in bytes."
+)
+PROCESS_OPEN_FDS = Family(
+    "conduit_process_open_fds", "gauge", (), "process", "Open file descriptors."
+)
+PROCESS_MAX_FDS = Family(
+    "conduit_process_max_fds",
+    "gauge",
+    (),
+    "process",
+    "Soft limit of open files, 0 when unlimited or unknown.",
+)
+PROCESS_THREADS = Family(
+    "conduit_process_threads", "gauge", (), "process", "Threads of the process."
+)
+PROCESS_CPU = Family(
+    "conduit_process_cpu_seconds_total",
+    "counter",
+    (),
+    "process",
+    "User and system time of the process in seconds.",
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from conduit.config import Config
+from conduit.config.address import parse_socket_address
 from conduit.observe import families
 from conduit.observe.counters import Key
 from conduit.observe.families import Family
@@ -53,3 +55,72 @@ def health_readings(health: HealthRegistry, snapshots: SnapshotRef) -> dict[Fami
         families.POOL_BACKENDS_ACTIVE: active,
         families.POOL_BACKENDS_CONFIGURED: configured,
     }
+
+
+def topology_readings(snapshots: SnapshotRef) -> dict[Family, Reading]:
+    """Return the readings that describe the active configuration."""
+
+    def config() -> Config:
+        return snapshots.current.config
+
+    def listener_info() -> dict[Key, float]:
+        block = config().listeners
+        return {
+            (
+                entry.label,
+                entry.address,
+                entry.name or "",
+                _protocol(entry.is_tcp),
+                _bind_family(entry.address),
+                "true" if entry.resolved_reuse_port(block) else "false",
+            ): 1
+            for entry in block.listeners
+        }
+
+    def threads() -> dict[Key, float]:
+        block = config().listeners
+        return {
+            (entry.label, _protocol(entry.is_tcp)): entry.resolved_threads(block)
+            for entry in block.listeners
+        }
+
+    def receive_buffers() -> dict[Key, float]:
+        block = config().listeners
+        return {
+            (entry.label, _protocol(entry.is_tcp)): entry.resolved_rcvbuf(block)
+            for entry in block.listeners
+        }
+
+    def backend_info() -> dict[Key, float]:
+        return {
+            (pool.name, backend.label, backend.address, backend.name or ""): 1
+            for pool in config().pools
+            for backend in pool.backends
+        }
+
+    def weights() -> dict[Key, float]:
+        return {
+            (pool.name, backend.label): backend.effective_weight
+            for pool in config().pools
+            for backend in pool.backends
+        }
+
+    return {
+        families.LISTENER_INFO: listener_info,
+        families.LISTENER_THREADS: threads,
+        families.LISTENER_RCVBUF: receive_buffers,
+        families.BACKEND_INFO: backend_info,
+        families.BACKEND_WEIGHT: weights,
+    }
+
+
+def _protocol(is_tcp: bool) -> str:
+    return "tcp" if is_tcp else "udp"
+
+
+def _bind_family(address: str) -> str:
+    try:
+        return "v6" if ":" in parse_socket_address(address).host else "v4"
+    except ValueError:
+        # a reload may name an address that no socket could be bound to
+        return "v4"
