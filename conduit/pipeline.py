@@ -26,6 +26,7 @@ from conduit.transaction import (
     Transaction,
 )
 from conduit.upstream.exchange import Exchange
+from conduit.upstream.outstanding import OutstandingTable
 from conduit.upstream.pool import HealthView
 from conduit.wire import ExtendedError, fit_to_size, synthesize_reply
 
@@ -40,14 +41,18 @@ _TYPE_AXFR: Final = 252
 
 
 class Environment:
-    """What lives outside the snapshot and the pipeline reads: health and the clock."""
+    """What lives outside the snapshot: backend health, outstanding forwards, the clock."""
 
-    __slots__ = ("clock", "health")
+    __slots__ = ("clock", "health", "outstanding")
 
     def __init__(
-        self, health: HealthView | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        health: HealthView | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        outstanding: OutstandingTable | None = None,
     ) -> None:
         self.health = health
+        self.outstanding = outstanding
         self.clock = clock
 
 
@@ -60,6 +65,11 @@ class PhaseTimer:
         self._observe = recorder.phase_duration.observe
         self._clock = clock
         self._mark = clock()
+
+    def follow(self, recorder: Recorder | None) -> None:
+        """Go on with the recorder of the thread that runs the transaction now."""
+        if recorder is not None:
+            self._observe = recorder.phase_duration.observe
 
     def ended(self, phase: tuple[str]) -> None:
         """The phase that began at the end of the one before has ended."""
@@ -79,6 +89,7 @@ _SEND: Final = ("send",)
 def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, None]:
     """Take `txn` from Parse to Send; see the module text."""
     snapshot = txn.snapshot
+    txn.environment = environment
     clock = environment.clock
     query = txn.query
     recorder = txn.recorder
@@ -113,11 +124,13 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         _send(txn, timer, clock)
         return
     response_rules = snapshot.response_rules
+    route_failures = 0
     while True:
         if _expired(txn, clock):
             break
         outcome = yield from _lookup(txn, environment)
         if timer is not None:
+            timer.follow(txn.recorder)
             timer.ended(_LOOKUP)
         if outcome == FAILED or (
             outcome == ROUTE_FAILED and not snapshot.route_failure_runs_response_rules
@@ -138,6 +151,10 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         _count_retry(txn)
         txn.discard_answer()
         if outcome == ROUTE_FAILED:
+            # a failed Route counts no attempt, so its retries need a bound of their own
+            route_failures += 1
+            if route_failures >= snapshot.max_attempts:
+                break
             # so that a stashed retry pool is honoured by the next Route
             txn.attempt_count = max(1, txn.attempt_count)
     if txn.answer is None and snapshot.no_answer_rules is not None:

@@ -6,6 +6,7 @@ sections 11 and 12.6; rules and scripts set them through the methods here and no
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from conduit.observe.counters import Recorder
@@ -67,6 +68,7 @@ class Transaction:
 
     __slots__ = (
         "_profile",
+        "_received",
         "answer",
         "answer_source",
         "attempt_count",
@@ -75,11 +77,14 @@ class Transaction:
         "cache_instance",
         "client_address",
         "client_context",
+        "client_port",
         "convergence_reason",
         "drop_reason",
         "effect_result",
+        "environment",
         "extended_error",
         "flags",
+        "hook_scratch",
         "id",
         "last_rtt_ms",
         "listener",
@@ -113,6 +118,7 @@ class Transaction:
         client_address: str,
         client_context: Any,
         started: float,
+        client_port: int = 0,
     ) -> None:
         self.id = transaction_id
         self.worker_index = worker_index
@@ -121,9 +127,15 @@ class Transaction:
         self.listener = listener
         #: Text of the client's IP address; an IPv4-mapped peer is given as IPv4.
         self.client_address = client_address
+        self.client_port = client_port
         #: What the listener needs to answer: a socket address or a connection.
         self.client_context: Any = client_context
         self.started = started
+        self._received: float | None = None
+        #: What lives outside the snapshot; set by the pipeline when it begins.
+        self.environment: Any = None
+        #: What scripts of one hook share; the rule pass clears it.
+        self.hook_scratch: Any = None
         #: Counters of the thread that runs the transaction; None while metrics are off.
         self.recorder: Recorder | None = None
         # policy
@@ -158,6 +170,13 @@ class Transaction:
         # the driver's side: result of the effect just performed, and the reply to deliver
         self.effect_result: object = None
         self.reply: bytes | None = None
+
+    @property
+    def received(self) -> float:
+        """Wall-clock seconds when the query was received; the same at each reading."""
+        if self._received is None:
+            self._received = time.time() - (time.monotonic() - self.started)
+        return self._received
 
     # tags (chapter 30 section 8)
 

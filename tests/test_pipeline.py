@@ -437,3 +437,21 @@ def test_an_answer_that_does_not_decode_is_delivered_and_keeps_the_rcode() -> No
     assert run.txn.rcode is None
     assert run.txn.reply == run.txn.answer
     assert run.recorder.responses == {("127.0.0.1:15353", "udp", "OTHER", "v4", "forward"): 1}
+
+
+def test_retries_after_route_failures_are_bounded() -> None:
+    """A rule that retries a failed Route for ever must not keep a worker busy."""
+    passes: list[int] = []
+
+    def response(txn: Transaction) -> int:
+        passes.append(1)
+        return RETRY
+
+    yaml = ONE + "orchestrator: {route_failure_policy: response_rules, max_attempts: 3}\n"
+    run = ScriptedRun(
+        snapshot_of(yaml, response_rules=response),
+        [],
+        setup=lambda txn: setattr(txn, "selected_pool", "nowhere"),
+    ).go()
+    assert run.rcode == "SERVFAIL"
+    assert len(passes) == 3

@@ -32,7 +32,7 @@ from conduit.config import Listener
 from conduit.observe.counters import CounterRegistry
 from conduit.pipeline import Environment, run
 from conduit.policy.acl import DROP, REFUSE, AclPolicy
-from conduit.runtime.ingress import Ingress, IngressContext, client_text
+from conduit.runtime.ingress import Ingress, IngressContext
 from conduit.runtime.slots import SlotPool
 from conduit.snapshot import RuntimeSnapshot, SnapshotRef
 from conduit.transaction import CACHE, Transaction
@@ -50,6 +50,8 @@ from conduit.wire import (
 
 _MAX_ID: Final = 2**64 - 1
 _DEFAULT_EDNS: Final = 1232
+#: No rule reads the port of the client; scripts may.
+_CLIENT_PORT: Final = 53535
 _RD: Final = 0x0100
 _DO: Final = 0x8000
 _TYPE_OPT: Final = 41
@@ -183,7 +185,7 @@ def explain(file: str, snapshot: RuntimeSnapshot, options: ExplainOptions) -> Ex
     try:
         ingress = Ingress(context, listener, entry)
         if not listener.is_tcp or ingress.admits_connection(client):
-            ingress.admit(message, client, None)
+            ingress.admit(message, client, 53000, None)
         ingress.close()
         for txn in admitted:
             txn.worker_index = options.id
@@ -203,6 +205,8 @@ def explain(file: str, snapshot: RuntimeSnapshot, options: ExplainOptions) -> Ex
         result.tags = tags_of(txn)
         result.convergence_reason = txn.convergence_reason
     result.notes = [*journal.notes, *(f"not used: --answer-from {t}" for t in upstream.unused())]
+    if any(pool.health is not None and pool.health.enabled for pool in snapshot.config.pools):
+        result.notes.append("health checks are on; here every backend counts as up")
     return result
 
 
@@ -259,9 +263,12 @@ def build_query(options: ExplainOptions) -> bytes:
 
 def _client(text: str) -> str:
     try:
-        return client_text(str(ipaddress.ip_address(text)))
+        address = ipaddress.ip_address(text)
     except ValueError as error:
         raise UsageError(f"--client '{text}' is not an IP address") from error
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    # a mapped peer counts as IPv4, as at a listener (chapter 20 section 22)
+    return str(mapped or address)
 
 
 def _listener(snapshot: RuntimeSnapshot, options: ExplainOptions) -> Listener:

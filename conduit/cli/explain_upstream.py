@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -21,6 +22,7 @@ from conduit.wire import Query, parse_query, parse_rcode, rcode_name, synthesize
 FAILURES: Final = (TIMEOUT, SEND_ERROR, TCP_ERROR, TABLE_FULL, POOL_INFLIGHT_EXCEEDED)
 _MAX_HEADER_RCODE: Final = 15
 _SHOWN_NAMES: Final = 20
+_OVERSHOOT_SECONDS: Final = 0.0001
 
 
 class UsageError(Exception):
@@ -28,12 +30,13 @@ class UsageError(Exception):
 
 
 class VirtualClock:
-    """Seconds that pass only when a scripted timeout or `advance` says so."""
+    """Seconds of the monotonic clock that pass only when a timeout or `advance` says so."""
 
     __slots__ = ("now",)
 
     def __init__(self) -> None:
-        self.now = 0.0
+        # begins now, so that scripts that ask for the time of day get the present one
+        self.now = time.monotonic()
 
     def __call__(self) -> float:
         return self.now
@@ -89,7 +92,8 @@ class ScriptedUpstream:
             outcome = self._default
         if outcome.failure is not None:
             if outcome.failure == TIMEOUT:
-                self._clock.now = exchange.deadline
+                # a wait never ends early: a limit of the same length is always over then
+                self._clock.now = exchange.deadline + _OVERSHOOT_SECONDS
             return ExchangeResult(None, outcome.failure), outcome, scripted
         query = parse_query(exchange.wire)
         assert isinstance(query, Query)

@@ -269,8 +269,6 @@ def _inactive_blocks(config: Config) -> Iterator[str]:
         yield "tracing"
     if config.metrics is not None and config.metrics.otel is not None:
         yield "metrics: otel"
-    if config.dataplane_or_default().resolved_runtime != "sync":
-        yield "dataplane: runtime split_io (sync is used)"
 
 
 def _log_control(config: Config) -> None:

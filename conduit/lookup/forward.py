@@ -128,6 +128,8 @@ def forward(
         snapshot.outstanding_per_backend,
     )
     result = txn.effect_result
+    # another thread may run the transaction from here on
+    recorder = txn.recorder
     assert isinstance(result, ExchangeResult)
     elapsed = clock() - started
     txn.last_rtt_ms = int(elapsed * 1000)

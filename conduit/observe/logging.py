@@ -56,28 +56,28 @@ class Log:
         """True when debug lines of this target are written: ask before building fields."""
         return self._logger.isEnabledFor(logging.DEBUG)
 
-    def log(self, level: int, message: str, **fields: object) -> None:
+    def log(self, level: int, message: str, /, **fields: object) -> None:
         """Write one line at `level` (a `logging` level number)."""
         if self._logger.isEnabledFor(level):
             self._logger.log(level, "%s", message, extra={"conduit_fields": fields})
 
-    def error(self, message: str, **fields: object) -> None:
+    def error(self, message: str, /, **fields: object) -> None:
         """Write one line at level error."""
         self.log(logging.ERROR, message, **fields)
 
-    def exception(self, message: str, **fields: object) -> None:
+    def exception(self, message: str, /, **fields: object) -> None:
         """Write one line at level error with the traceback of the exception being handled."""
         self._logger.error("%s", message, exc_info=True, extra={"conduit_fields": fields})
 
-    def warn(self, message: str, **fields: object) -> None:
+    def warn(self, message: str, /, **fields: object) -> None:
         """Write one line at level warn."""
         self.log(logging.WARNING, message, **fields)
 
-    def info(self, message: str, **fields: object) -> None:
+    def info(self, message: str, /, **fields: object) -> None:
         """Write one line at level info."""
         self.log(logging.INFO, message, **fields)
 
-    def debug(self, message: str, **fields: object) -> None:
+    def debug(self, message: str, /, **fields: object) -> None:
         """Write one line at level debug."""
         self.log(logging.DEBUG, message, **fields)
 

@@ -169,17 +169,19 @@ def _limits(routing: Routing) -> Iterator[Finding]:
     duration = limits.max_txn_duration_ms
     given = (timeout, limits.max_attempts, duration)
     # a file that sets none of them is not to blame for the built-in values
-    if given != _DEFAULT_LIMITS and timeout * attempts > duration:
+    # a wait takes a little longer than its timeout, so a limit of the same length is over then
+    if given != _DEFAULT_LIMITS and timeout and timeout * attempts >= duration:
+        first_cut = -(-duration // timeout) + 1
         cut = (
-            f"attempt {duration // timeout + 2} is never made"
-            if timeout * (attempts - 1) > duration
+            f"attempt {first_cut} is never made"
+            if first_cut <= attempts
             else "response rules are not run after the last timeout"
         )
         yield Finding(
             ("orchestrator", "max_txn_duration_ms"),
             f"{attempts} attempt{'s' if attempts > 1 else ''} of forward.timeout_ms {timeout} take "
-            f"up to {timeout * attempts} ms, more than max_txn_duration_ms {duration}: {cut} when "
-            "all time out",
+            f"{timeout * attempts} ms and max_txn_duration_ms is {duration}: when all time out, "
+            f"{cut}",
             "attempts-exceed-duration",
         )
 

@@ -43,6 +43,7 @@ class CompiledRule:
     def run(self, txn: Transaction) -> int:
         """Run the actions in list order and return the outcome of the pass."""
         txn.soft_retry = False
+        txn.hook_scratch = None
         for step in self.steps:
             hard = step(txn)
             if hard != GO_ON:

@@ -13,8 +13,10 @@ from conduit.observe.counters import CounterRegistry
 from conduit.observe.logging import get_log
 from conduit.pipeline import Environment
 from conduit.runtime.bind import BindError, BoundListener, bind_all
+from conduit.runtime.inflight import InflightLimits
 from conduit.runtime.ingress import IngressContext
 from conduit.runtime.slots import SlotPool
+from conduit.runtime.split_pool import SplitPool
 from conduit.runtime.tcp_listener import MAX_CONNECTIONS, TcpListener
 from conduit.runtime.udp_listener import UdpListener
 from conduit.runtime.worker_pool import WorkerPool
@@ -38,7 +40,7 @@ _ALIVE_SECONDS = 5.0
 
 
 class Dataplane:
-    """Serves DNS under the `sync` runtime; sizes and sockets are fixed from the first snapshot."""
+    """Serves DNS; runtime, sizes and sockets are fixed from the first snapshot."""
 
     def __init__(
         self,
@@ -56,13 +58,8 @@ class Dataplane:
         self.health = HealthRegistry()
         self.health.reconcile(health_targets(config))
         self._prober = Prober(self.health, counters)
-        self._environment = Environment(health=self.health)
-        workers_max = config.dataplane_or_default().workers_max or min(
-            capacity, WORKERS_MAX_DEFAULT
-        )
-        self.workers = WorkerPool(
-            self._environment, self.slots, counters, self._new_exchanger, workers_max
-        )
+        self._environment = Environment(health=self.health, outstanding=self.outstanding)
+        self.workers = self._new_workers()
         self._listeners: list[UdpListener | TcpListener] = []
 
     def start(self) -> None:
@@ -125,16 +122,40 @@ class Dataplane:
         self.workers.stop()
         self._connections.close()
 
-    def _new_exchanger(self) -> BlockingExchanger:
+    def _new_workers(self) -> WorkerPool | SplitPool:
+        config = self._config
+        dataplane = config.dataplane_or_default()
+        if dataplane.resolved_runtime == "split_io":
+            limits = {
+                pool.name: pool.max_inflight
+                for pool in config.pools
+                if pool.max_inflight is not None
+            }
+            return SplitPool(
+                self._environment,
+                self.slots,
+                self._counters,
+                self.outstanding,
+                InflightLimits(limits),
+                self._new_sources,
+                max(1, dataplane.policy_workers),
+                max(1, dataplane.io_workers),
+            )
+        workers_max = dataplane.workers_max or min(self.slots.capacity, WORKERS_MAX_DEFAULT)
+        return WorkerPool(
+            self._environment, self.slots, self._counters, self._new_exchanger, workers_max
+        )
+
+    def _new_sources(self) -> SourceSelector:
         forward = self._config.forward
+        return SourceSelector(
+            canonical_sources(forward.sources_v4, socket.AF_INET),
+            canonical_sources(forward.sources_v6, socket.AF_INET6),
+        )
+
+    def _new_exchanger(self) -> BlockingExchanger:
         return BlockingExchanger(
-            self.outstanding,
-            self._connections,
-            SourceSelector(
-                canonical_sources(forward.sources_v4, socket.AF_INET),
-                canonical_sources(forward.sources_v6, socket.AF_INET6),
-            ),
-            self._environment.clock,
+            self.outstanding, self._connections, self._new_sources(), self._environment.clock
         )
 
     def _log_summary(self) -> None:

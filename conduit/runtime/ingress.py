@@ -73,7 +73,9 @@ class Ingress:
         self._worker_index = 0
         self._denied = 0
 
-    def admit(self, message: bytes, client_address: str, client_context: object) -> Admission:
+    def admit(
+        self, message: bytes, client_address: str, client_port: int, client_context: object
+    ) -> Admission:
         """Take one datagram or one complete TCP message.
 
         `client_address` is the text of the peer's IP address; `client_context` goes to the
@@ -120,6 +122,7 @@ class Ingress:
             client_address,
             client_context,
             context.clock(),
+            client_port,
         )
         if tag is not None:
             txn.set_flag(tag)

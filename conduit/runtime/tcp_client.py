@@ -32,12 +32,14 @@ class TcpClient:
         "in_flight",
         "outgoing",
         "paused",
+        "port",
         "sock",
     )
 
-    def __init__(self, sock: socket.socket, address: str, now: float) -> None:
+    def __init__(self, sock: socket.socket, address: str, port: int, now: float) -> None:
         self.sock = sock
         self.address = address
+        self.port = port
         self.buffer = bytearray()
         self.outgoing = bytearray()
         self.in_flight = 0

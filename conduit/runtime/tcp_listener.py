@@ -132,7 +132,7 @@ class TcpListener(threading.Thread):
             except OSError:
                 sock.close()
                 continue
-            client = TcpClient(sock, address_text, now)
+            client = TcpClient(sock, address_text, address[1], now)
             self._clients[client] = None
             self._selector.register(sock, selectors.EVENT_READ, client)
 
@@ -167,7 +167,7 @@ class TcpListener(threading.Thread):
                 client.finishing = True
                 break
             client.query_started()
-            admission = ingress.admit(message, client.address, client)
+            admission = ingress.admit(message, client.address, client.port, client)
             if admission is Admission.DISCARDED:
                 client.query_ended(None, now)
             elif admission is Admission.ANSWERED:

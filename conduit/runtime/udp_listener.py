@@ -84,7 +84,7 @@ class UdpListener(threading.Thread):
                     ingress.reject_oversized()
                 else:
                     host = address[0]
-                    ingress.admit(message, client_text(host) if ipv6 else host, address)
+                    ingress.admit(message, client_text(host) if ipv6 else host, address[1], address)
 
     def _receive_with_destination(self, ingress: Ingress) -> None:
         clock = self._context.clock
@@ -107,7 +107,12 @@ class UdpListener(threading.Thread):
                 if len(message) > MAX_UDP_QUERY:
                     ingress.reject_oversized()
                     continue
-                ingress.admit(message, client_text(address[0]), (address, _reply_source(control)))
+                ingress.admit(
+                    message,
+                    client_text(address[0]),
+                    address[1],
+                    (address, _reply_source(control)),
+                )
 
     def _receive_failed(self, error: OSError) -> None:
         if self._stop_requested:

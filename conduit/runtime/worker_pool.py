@@ -16,17 +16,16 @@ from conduit.observe.counters import CounterRegistry
 from conduit.observe.logging import get_log
 from conduit.pipeline import Effect, Environment, run
 from conduit.runtime.bulkhead import Bulkhead
+from conduit.runtime.completion import FailureReport, finish
 from conduit.runtime.slots import SlotPool
-from conduit.transaction import SERVFAIL, Transaction
+from conduit.transaction import Transaction
 from conduit.upstream.blocking import BlockingExchanger
-from conduit.wire import ExtendedError, synthesize_reply
 
 _log = get_log("conduit_core")
 
 INITIAL_WORKERS: Final = 8
 _IDLE_SECONDS: Final = 20.0
 _GROWTH_TICK_SECONDS: Final = 0.003
-_TRACEBACK_INTERVAL_SECONDS: Final = 10.0
 
 
 class Parked(NamedTuple):
@@ -100,19 +99,12 @@ class Worker(threading.Thread):
                     bulkhead.leave(pool_name)
                 effect = next(phases, None)
         except Exception:
-            self._pool.failed(txn)
+            self._pool.failures.failed(txn)
         self._finish(txn)
 
     def _finish(self, txn: Transaction) -> None:
         self.completed += 1
-        reply = txn.reply
-        try:
-            if reply is None:
-                txn.listener.no_reply(txn.client_context)
-            else:
-                txn.listener.reply(txn.client_context, reply)
-        finally:
-            self._pool.slots.release()
+        finish(txn, self._pool.slots)
 
 
 class WorkerPool:
@@ -144,8 +136,7 @@ class WorkerPool:
         self._supervisor = threading.Thread(
             target=self._supervise, name="conduit-supervisor", daemon=True
         )
-        self._last_traceback = 0.0
-        self._failures = 0
+        self.failures = FailureReport()
 
     def start(self) -> None:
         """Start the first workers and the supervisor."""
@@ -188,20 +179,6 @@ class WorkerPool:
         """Note that a worker's thread ends."""
         with self._lock:
             self._remove(worker)
-
-    def failed(self, txn: Transaction) -> None:
-        """Turn a bug in policy or pipeline code into SERVFAIL for this one query."""
-        self._failures += 1
-        txn.reply = synthesize_reply(txn.query, SERVFAIL, ExtendedError.OTHER)
-        now = time.monotonic()
-        if now - self._last_traceback >= _TRACEBACK_INTERVAL_SECONDS:
-            self._last_traceback = now
-            _log.exception(
-                "query processing failed",
-                txn_id=txn.id,
-                qname=txn.query.qname_text,
-                failures=self._failures,
-            )
 
     def _remove(self, worker: Worker) -> None:
         if worker in self._workers:

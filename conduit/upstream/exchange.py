@@ -92,4 +92,6 @@ class ExchangeResult:
 RESULT_TIMEOUT = ExchangeResult(None, TIMEOUT)
 RESULT_SEND_ERROR = ExchangeResult(None, SEND_ERROR)
 RESULT_TCP_ERROR = ExchangeResult(None, TCP_ERROR)
+RESULT_POOL_FULL = ExchangeResult(None, POOL_INFLIGHT_EXCEEDED)
+RESULT_NO_EGRESS = ExchangeResult(None, NO_IO_EGRESS)
 RESULT_TABLE_FULL = ExchangeResult(None, TABLE_FULL)

@@ -44,7 +44,7 @@ def test_errors_and_warnings(good: str, bad: str, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == (
         f"{bad}:5:30: orchestrator.max_attempts: orchestrator.max_attempts must be >= 1\n"
         f"{bad}:4:11: warning: forward.timeoutms: unknown key 'timeoutms' is ignored; "
-        "did you mean 'timeout_ms'?\n"
+        "did you mean 'timeout_ms'? [unknown-key]\n"
         "2 files checked, 1 valid: 1 error, 1 warning\n"
     )
 
@@ -119,11 +119,50 @@ def test_advice_on_unreachable_rules(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_sound_rules_get_no_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sound.yaml"
-    selectors = "{type: qname_suffix, value: .a.test.}, {type: qname_exact, value: a.test.}"
-    rule = f"{{name: r, hook: request, selectors: [{selectors}], actions: [{{type: drop}}]}}"
-    path.write_text(GOOD + f"rules: {{rules: [{rule}]}}\n")
+    rules = ", ".join(
+        f"{{name: r{n}, hook: request, selectors: [{selector}], actions: [{{type: drop}}]}}"
+        for n, selector in enumerate(
+            ("{type: qname_suffix, value: .a.test.}", "{type: qname_exact, value: A.Test.}")
+        )
+    )
+    path.write_text(GOOD + f"rules: {{rules: [{rules}]}}\n")
     assert main([str(path)]) == 0
     assert capsys.readouterr().out == "1 file checked, 1 valid: 0 errors, 0 warnings\n"
+
+
+def test_advice_has_code_and_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "advice.yaml"
+    path.write_text(
+        GOOD.replace("\n", "\r\n") + "rules:\n  rules:\n    - name: all\n      hook: request\n"
+        "      selectors: []\n      actions: []\n    - name: late\n      hook: request\n"
+        "      selectors: []\n      actions: []\n"
+    )
+    assert main([str(path), "--format", "json"]) == 0
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["line"], finding["column"]) == (10, 7)
+    assert (finding["code"], finding["severity"]) == ("rule-unreachable", "warning")
+    assert finding["key"] == "rules.rules[1]"
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(" [rule-unreachable]")
+
+
+def test_a_table_that_cannot_be_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(
+        GOOD + "data_sources:\n  - {name: lan, type: cidr, path: lan.txt}\n"
+        "acls: {rules: [{match: lan, action: accept}]}\n"
+    )
+    assert main([str(path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"{path}:5:5: data_sources[0]: data source 'lan': ")
+    assert "No such file" in out
+    (tmp_path / "lan.txt").write_text("192.0.2.0/24\n192.0.2.0/33\n")
+    assert main([str(path), "--format", "json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["stage"], finding["code"]) == ("compile", "compile")
+    assert "line 2: invalid CIDR prefix" in finding["message"]
+    (tmp_path / "lan.txt").write_text("192.0.2.0/24\n")
+    assert main([str(path)]) == 0
 
 
 def test_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:

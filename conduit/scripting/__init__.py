@@ -1,0 +1,1 @@
+"""Scripting: what a Rhai policy script sees and may do (chapter 35)."""
