@@ -37,7 +37,6 @@ from conduit.upstream.exchange import TIMEOUT
 from conduit.upstream.pool import Pool, PoolTable
 
 # rules that retry a failed Route again and again would do so until the time limit
-_MAX_ROUTE_FAILURES: Final = 5
 _ZONE_TRANSFERS: Final = frozenset({251, 252})
 
 #: Fields of a transaction that rules and scripts change, with the name shown.
@@ -73,19 +72,8 @@ class Journal:
         self.steps.append(step)
 
     def route_failed(self, pool: str | None, reason: str) -> None:
-        """Note a Route without a backend; ends an endless retry of it by letting time pass."""
+        """Note a Route without a backend."""
         self.add(RouteFailure(pool, reason))
-        failures = 0
-        for step in reversed(self.steps):
-            if isinstance(step, AttemptFacts):
-                break
-            failures += isinstance(step, RouteFailure)
-        if failures == _MAX_ROUTE_FAILURES:
-            self._clock.advance(self._snapshot.max_duration + 1)
-            self.notes.append(
-                "response rules retry a failed Route without end: skipped ahead to the end of "
-                "max_txn_duration_ms"
-            )
 
     def note_stop(self, txn: Transaction) -> None:
         """Append why the pipeline leaves its retry loop here, when that needs telling."""
@@ -118,9 +106,18 @@ class Journal:
         if txn.lookup_profile not in self._snapshot.lookup_profiles:
             return Stop("unknown_profile", f"there is no lookup profile '{txn.lookup_profile}'")
         limit = self._snapshot.max_attempts
+        if self._failed_routes >= limit:
+            return Stop(
+                "attempts_exhausted",
+                f"a failed Route is retried until orchestrator.max_attempts {limit}",
+            )
         if txn.attempt_count >= limit:
             return Stop("attempts_exhausted", f"orchestrator.max_attempts {limit} is reached")
         return Stop("no_provider", "no provider of the lookup profile gave an answer")
+
+    @property
+    def _failed_routes(self) -> int:
+        return sum(isinstance(step, RouteFailure) for step in self.steps)
 
     @property
     def _attempted(self) -> bool:

@@ -23,7 +23,6 @@ from conduit.config.diagnostics import (
     printable,
 )
 from conduit.config.document import Document, DocumentError, Scalar, parse_document
-from conduit.config.lint import lint
 from conduit.config.model import Config
 from conduit.config.paths import config_base_dir
 from conduit.config.report import Report
@@ -48,16 +47,16 @@ class LoadedConfig:
     base_dir: str
 
 
-def load_file(path: str, *, advice: bool = False) -> LoadedConfig:
-    """Load and validate the file at `path`; with `advice` the warnings include those of the linter.
+def load_file(path: str) -> LoadedConfig:
+    """Load and validate the file at `path`.
 
     Raises ConfigError: stage "read" when the file cannot be read as UTF-8, "parse" when it is no
     configuration, "validation" when its values cannot work.
     """
-    return load_text(_read(path), path, advice=advice)
+    return load_text(_read(path), path)
 
 
-def load_text(text: str, path: str, *, advice: bool = False) -> LoadedConfig:
+def load_text(text: str, path: str) -> LoadedConfig:
     """Load and validate a configuration from text; `path` names it and gives its directory.
 
     Raises ConfigError as load_file does, except for stage "read".
@@ -77,8 +76,6 @@ def load_text(text: str, path: str, *, advice: bool = False) -> LoadedConfig:
     base_dir = config_base_dir(path)
     report = Report(path, document)
     validate(config, report, base_dir)
-    if advice and not report.errors:
-        lint(config, report)
     warnings += report.warnings
     if report.errors:
         raise ConfigError(report.errors, "validation", warnings)

@@ -184,7 +184,7 @@ def keys_in(node: Node, schema: Any, path: str = "") -> Iterator[str]:
 @pytest.mark.usefixtures("with_lmdb")
 def test_reference_example_has_every_key_and_validates() -> None:
     path = EXAMPLES / "reference.yaml"
-    loaded = load_file(str(path), advice=True)
+    loaded = load_file(str(path))
     assert [str(w) for w in loaded.warnings] == []
     text = path.read_text()
     found = set(keys_in(parse_document(text).root, load_schema()))
@@ -213,7 +213,7 @@ def test_reference_example_satisfies_the_schema_as_an_editor_reads_it() -> None:
 
 @pytest.mark.parametrize("name", ["conf/examples/minimal.yaml", "conf/conduit.yaml"])
 def test_shipped_files_load_without_a_word(name: str) -> None:
-    assert load_file(str(ROOT / name), advice=True).warnings == ()
+    assert load_file(str(ROOT / name)).warnings == ()
 
 
 def _machine_factor() -> float:
