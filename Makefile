@@ -36,7 +36,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lmdb,test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lmdb,otlp,test]'
 	touch $(VENV)/.installed $@
 
 # The servers and tools that the end-to-end tests talk to, from Debian packages; RUNLEVEL=1 keeps

@@ -16,6 +16,7 @@ from conduit.control.configurator import Configurator, PrepareError
 from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
 from conduit.observe.logging import configure, get_log
+from conduit.observe.otlp_push import OtlpPush
 from conduit.observe.plan import resolve_plan
 from conduit.observe.scrape_endpoint import ScrapeEndpoint
 from conduit.policy.compile import CompileError
@@ -93,6 +94,7 @@ class _Service:
         self._snapshots = SnapshotRef(compile_snapshot(loaded.config, 1, loaded.base_dir))
         self._dataplane = Dataplane(self._snapshots, self._counters)
         self._scrape = ScrapeEndpoint(self._page)
+        self._push = OtlpPush(lambda: self._collector().collect())
         self._configurator = Configurator(
             path,
             self._snapshots,
@@ -115,6 +117,7 @@ class _Service:
         _log.info("dataplane listeners started")
         self._manager.ready()
         self._scrape.start(self._config)
+        self._push.follow(self._config)
         _log_control(self._config)
         for block in _inactive_blocks(self._config):
             _log.warn("configured, but not active in this version", block=block)
@@ -142,6 +145,7 @@ class _Service:
         self._manager.stopping()
         _log.info("stopping services")
         self._scrape.close()
+        self._push.stop()
         self._configurator.stop()
         shutdown = self._snapshots.current.config.shutdown_or_default()
         if shutdown.drain:
@@ -189,6 +193,7 @@ class _Service:
             if self._exposition is not None or self._metric_plan.enabled:
                 self._collector().change_plan(plan)
             self._metric_plan = plan
+            self._push.follow(new)
 
         return switch
 
@@ -267,8 +272,6 @@ def _inactive_blocks(config: Config) -> Iterator[str]:
         yield "events: sinks"
     if config.tracing is not None and config.tracing.enabled:
         yield "tracing"
-    if config.metrics is not None and config.metrics.otel is not None:
-        yield "metrics: otel"
 
 
 def _log_control(config: Config) -> None:

@@ -6,9 +6,11 @@ never loses a count: what a family had under one set of labels stays with that s
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -31,6 +33,8 @@ from conduit.observe.user_metrics import name_plainly, user_metrics
 #: Values of a family at scrape time, by label values at full detail.
 Reading = Callable[[], Mapping[Key, float]]
 Labels = tuple[str, ...]
+# the value of a sample line, where it is spelled with a point or an exponent
+_NUMBER = re.compile(rb"^([^#\n].* )([0-9.]+(?:[eE][+-]?[0-9]+)?)$", re.MULTILINE)
 #: A counter's value as one number, a histogram's as bucket counts and sum.
 Vector = tuple[float, ...]
 Rows = dict[Labels, Vector]
@@ -119,7 +123,15 @@ def render(collector: ExpositionCollector) -> bytes:
     """Return the page in the Prometheus text format 0.0.4."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(collector)
-    return name_plainly(generate_latest(registry))
+    return _NUMBER.sub(_plain_number, name_plainly(generate_latest(registry)))
+
+
+def _plain_number(match: re.Match[bytes]) -> bytes:
+    """Spell a value in the shortest decimal form: no exponent, no `.0` (chapter 50, 2.9)."""
+    value = float(match.group(2))
+    if value.is_integer():
+        return match.group(1) + str(int(value)).encode()
+    return match.group(1) + format(Decimal(repr(value)), "f").encode()
 
 
 def _identity(plan: MetricPlan, family: Family) -> Labels | None:

@@ -203,13 +203,13 @@ def test_user_metrics_keep_their_names_and_labels() -> None:
     user(page, "seen_total")
     # read as text: the parser gives every counter a `_total`
     lines = page.text.splitlines()
-    assert 'conduit_user_hits{list="ads"} 1.0' in lines
+    assert 'conduit_user_hits{list="ads"} 1' in lines
     assert "# HELP conduit_user_hits Hits of the list\n# TYPE conduit_user_hits counter\n" in (
         page.text
     )
     assert "# HELP conduit_user_block_ed Rhai user-defined metric\n" in page.text
     assert "# TYPE conduit_user_seen_total counter\n" in page.text
-    assert "conduit_user_seen_total 1.0" in lines
+    assert "conduit_user_seen_total 1" in lines
 
 
 @pytest.mark.parametrize(
@@ -227,4 +227,25 @@ def test_user_metrics_keep_their_names_and_labels() -> None:
 def test_when_user_metrics_are_on_the_page(yaml: str, visible: bool) -> None:
     page = Page(yaml)
     user(page, "hits")
-    assert ("conduit_user_hits 1.0" in page.text.splitlines()) is visible
+    assert ("conduit_user_hits 1" in page.text.splitlines()) is visible
+
+
+def test_ch50_example_13_lines_as_the_chapter_spells_them() -> None:
+    page = Page("base: minimal")
+    page.recorder.queries[("127.0.0.1:15353", "udp", 1, 1, "v4")] += 1
+    page.recorder.responses[("127.0.0.1:15353", "udp", "NOERROR", "v4", "forward")] += 1
+    lines = page.text.splitlines()
+    assert 'conduit_queries_total{listener="127.0.0.1:15353",protocol="udp"} 1' in lines
+    assert (
+        'conduit_responses_total{answer_source="forward",listener="127.0.0.1:15353",'
+        'protocol="udp",rcode="NOERROR"} 1'
+    ) in lines
+
+
+def test_numbers_have_no_exponent() -> None:
+    page = Page()
+    page.recorder.phase_duration.observe(("lookup",), 0.0000123)
+    page.recorder.queries[("l", "udp", 1, 1, "v4")] += 10**15
+    assert "e-" not in page.text
+    assert 'conduit_phase_duration_seconds_sum{phase="lookup"} 0.0000123' in page.text
+    assert " 1000000000000000\n" in page.text
