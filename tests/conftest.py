@@ -19,13 +19,19 @@ def stub() -> Iterator[StubUpstream]:
         yield server
 
 
+@pytest.fixture(params=["sync", "split_io"])
+def runtime(request: pytest.FixtureRequest) -> str:
+    """Every end-to-end test runs under both runtimes."""
+    return str(request.param)
+
+
 @pytest.fixture
-def start_conduit(tmp_path: Path) -> Iterator[Callable[..., Conduit]]:
+def start_conduit(tmp_path: Path, runtime: str) -> Iterator[Callable[..., Conduit]]:
     """Start daemons that end with the test."""
     started: list[Conduit] = []
 
     def start(config: Mapping[str, Any], **options: Any) -> Conduit:
-        daemon = Conduit(tmp_path / f"conduit{len(started)}", config, **options)
+        daemon = Conduit(tmp_path / f"conduit{len(started)}", config, runtime=runtime, **options)
         started.append(daemon)
         return daemon
 

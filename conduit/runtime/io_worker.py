@@ -7,10 +7,8 @@ reply finds it (chapter 20 section 4.2).
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import os
-import selectors
+import select
 import socket
 import threading
 import time
@@ -41,7 +39,8 @@ Complete = Callable[["IoWorker", PendingForward, ExchangeResult], None]
 _BATCH: Final = 64
 _TICK_SECONDS: Final = 0.05
 # uses of one socket before its port changes; the old one stays open until its replies are in
-_MIN_USES: Final = 64
+_MIN_USES: Final = 24
+_RETIRED_SECONDS: Final = 15.0
 
 
 class _EgressSocket:
@@ -72,10 +71,13 @@ class IoWorker(threading.Thread):
         #: By address and id of the reply that is waited for.
         self._pending: dict[tuple[object, int], PendingForward] = {}
         self._tcp: dict[PendingForward, TcpForward] = {}
-        self._selector = selectors.DefaultSelector()
-        self._timed: deque[tuple[float, PendingForward]] = deque()
-        self._heap: list[tuple[float, int, PendingForward]] = []
-        self._order = itertools.count()
+        self._poll = select.epoll()
+        self._sockets: dict[int, socket.socket] = {}
+        self._conversations: dict[int, TcpForward] = {}
+        self._retired: deque[tuple[float, socket.socket]] = deque()
+        # forwards in order of their start, one queue for each timeout in use: each is in order
+        # of its deadlines too
+        self._timed: dict[float, deque[PendingForward]] = {}
         self._requests: deque[Callable[[], None]] = deque()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._asleep = True
@@ -97,7 +99,7 @@ class IoWorker(threading.Thread):
         if exchange.timeout <= 0:
             return RESULT_TIMEOUT
         if exchange.transport == TCP:
-            self._timed.append((exchange.deadline, pending))
+            self._watch(pending)
             self._ask(lambda: self._connect(pending))
             return None
         key = (exchange.backend.sockaddr, pending.query_id)
@@ -107,7 +109,7 @@ class IoWorker(threading.Thread):
             _log.debug("no egress socket", backend=exchange.backend.label, error=error)
             return RESULT_SEND_ERROR
         self._pending[key] = pending
-        self._timed.append((exchange.deadline, pending))
+        self._watch(pending)
         try:
             sock.sendto(pending.message, exchange.backend.sockaddr)
         except OSError as error:
@@ -123,6 +125,14 @@ class IoWorker(threading.Thread):
         """End the thread."""
         self._stop_requested = True
         self._wake()
+
+    def _watch(self, pending: PendingForward) -> None:
+        timeout = pending.exchange.timeout
+        queue = self._timed.get(timeout)
+        if queue is None:
+            # a reload changed the timeout; setdefault is one atomic call
+            queue = self._timed.setdefault(timeout, deque())
+        queue.append(pending)
 
     def _ask(self, request: Callable[[], None]) -> None:
         self._requests.append(request)
@@ -152,18 +162,18 @@ class IoWorker(threading.Thread):
                 # a source that came by a reload and cannot be bound (chapter 20 section 12.6)
                 egress = _EgressSocket(family, None)
             self._egress[key] = egress
-            self._selector.register(egress.sock, selectors.EVENT_READ)
+            self._sockets[egress.sock.fileno()] = egress.sock
+            self._poll.register(egress.sock, select.EPOLLIN)
         if old is not None:
             retired = old.sock
-            closes = time.monotonic() + 15.0
+            closes = time.monotonic() + _RETIRED_SECONDS
             self._ask(lambda: self._retire(retired, closes))
         return egress.sock
 
     # the worker's own thread
 
     def run(self) -> None:
-        self._selector.register(self._wake_read, selectors.EVENT_READ)
-        self._retired: deque[tuple[float, socket.socket]] = deque()
+        self._poll.register(self._wake_read, select.EPOLLIN)
         while not self._stop_requested:
             try:
                 self._pass()
@@ -172,26 +182,26 @@ class IoWorker(threading.Thread):
                 time.sleep(0.05)
 
     def _pass(self) -> None:
-        timed, heap = self._timed, self._heap
-        while timed:
-            deadline, pending = timed.popleft()
-            heapq.heappush(heap, (deadline, next(self._order), pending))
         now = self.last_alive = time.monotonic()
-        if heap:
-            wait = min(_TICK_SECONDS, max(0.0, heap[0][0] - now))
-        else:
+        due = min(
+            (queue[0].exchange.deadline for queue in self._timed.values() if queue), default=None
+        )
+        if due is None:
             # nothing is in flight: a registration from now on wakes this thread
             self._asleep = True
-            wait = 0.0 if timed else 1.0
-        events = self._selector.select(wait)
+            wait = 0.0 if any(self._timed.values()) else 1.0
+        else:
+            wait = min(_TICK_SECONDS, max(0.0, due - now))
+        events = self._poll.poll(wait)
         self._asleep = False
-        for key, _ in events:
-            if key.fd == self._wake_read:
+        for descriptor, _ in events:
+            sock = self._sockets.get(descriptor)
+            if sock is not None:
+                self._receive(sock)
+            elif descriptor == self._wake_read:
                 self._drain_wake_ups()
-            elif isinstance(key.fileobj, socket.socket) and key.data is None:
-                self._receive(key.fileobj)
-            elif isinstance(key.data, TcpForward):
-                self._advance(key.data)
+            elif (conversation := self._conversations.get(descriptor)) is not None:
+                self._advance(conversation)
         while self._requests:
             self._requests.popleft()()
         self._expire(time.monotonic())
@@ -238,7 +248,8 @@ class IoWorker(threading.Thread):
             self._tcp_failed(pending, error)
             return
         self._tcp[pending] = forward
-        self._selector.register(forward.sock, selectors.EVENT_WRITE, forward)
+        self._conversations[forward.sock.fileno()] = forward
+        self._poll.register(forward.sock, select.EPOLLOUT)
 
     def _advance(self, forward: TcpForward) -> None:
         was_writing = forward.writing
@@ -253,12 +264,13 @@ class IoWorker(threading.Thread):
             if forward.pending.claim():
                 self._complete(self, forward.pending, forward.pending.result(reply))
         elif was_writing and not forward.writing:
-            self._selector.modify(forward.sock, selectors.EVENT_READ, forward)
+            self._poll.modify(forward.sock, select.EPOLLIN)
 
     def _close_tcp(self, pending: PendingForward) -> None:
         forward = self._tcp.pop(pending, None)
         if forward is not None:
-            self._selector.unregister(forward.sock)
+            del self._conversations[forward.sock.fileno()]
+            # closing takes it out of the poll set
             forward.close()
 
     def _tcp_failed(self, pending: PendingForward, error: OSError) -> None:
@@ -269,18 +281,23 @@ class IoWorker(threading.Thread):
             self._complete(self, pending, result)
 
     def _expire(self, now: float) -> None:
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            _, _, pending = heapq.heappop(heap)
-            if not pending.claim():
-                continue
-            self._pending.pop((pending.exchange.backend.sockaddr, pending.query_id), None)
-            self._close_tcp(pending)
-            truncated = pending.truncated_reply
-            result = RESULT_TIMEOUT if truncated is None else pending.result(truncated)
-            self._complete(self, pending, result)
+        for queue in list(self._timed.values()):
+            # what has been answered leaves the queue when its turn comes
+            while queue and (queue[0].ended or queue[0].exchange.deadline <= now):
+                pending = queue.popleft()
+                if pending.claim():
+                    self._time_out(pending)
         while self._retired and self._retired[0][0] <= now:
-            self._retired.popleft()[1].close()
+            sock = self._retired.popleft()[1]
+            del self._sockets[sock.fileno()]
+            sock.close()
+
+    def _time_out(self, pending: PendingForward) -> None:
+        self._pending.pop((pending.exchange.backend.sockaddr, pending.query_id), None)
+        self._close_tcp(pending)
+        truncated = pending.truncated_reply
+        result = RESULT_TIMEOUT if truncated is None else pending.result(truncated)
+        self._complete(self, pending, result)
 
     def _retire(self, sock: socket.socket, closes: float) -> None:
         # replies to it are still read by the selector until it is closed

@@ -13,7 +13,7 @@ class PendingForward:
     """One parked transaction; exactly one caller wins `claim` and may end it."""
 
     __slots__ = (
-        "_claimed",
+        "_claim",
         "exchange",
         "message",
         "phases",
@@ -40,16 +40,21 @@ class PendingForward:
         self.message = query_id.to_bytes(2, "big") + exchange.wire[2:]
         #: A truncated answer, usable when the attempt over TCP fails.
         self.truncated_reply: bytes | None = None
-        self._claimed: list[None] = [None]
+        self._claim: list[None] = [None]
 
     def claim(self) -> bool:
         """True for the one caller that ends this forward."""
+        # list.pop is one atomic call: no lock is needed
         try:
-            # list.pop is one atomic call: no lock is needed
-            self._claimed.pop()
+            self._claim.pop()
         except IndexError:
             return False
         return True
+
+    @property
+    def ended(self) -> bool:
+        """True when somebody has claimed the forward."""
+        return not self._claim
 
     def result(self, reply: bytes) -> ExchangeResult:
         """Return the result for a reply, with the client's id put back."""

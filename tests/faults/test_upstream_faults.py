@@ -212,12 +212,15 @@ def test_tcp_timeout_counts_as_timeout(start_conduit: Start) -> None:
 
 
 def test_tcp_connections_are_reused_and_dead_ones_replaced(
-    stub: StubUpstream, start_conduit: Start
+    stub: StubUpstream, start_conduit: Start, runtime: str
 ) -> None:
     stub.on("bye.example.test.", lambda q: [Send(reply_to(q, "192.0.2.1")), Close()])
     conduit = start_conduit(configuration(stub.address, forward={"upstream_transport": "tcp_only"}))
     for name in ("a", "b", "bye", "c", "d"):
         assert conduit.query(f"{name}.example.test.").answer
+    if runtime == "split_io":
+        # one connection an attempt there (chapter 20 section 12.6)
+        return
     peers = [query.peer for query in stub.received]
     assert peers[0] == peers[1] == peers[2]
     # the backend closed the connection: the next query went over a new one, and was answered

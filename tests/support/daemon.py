@@ -35,7 +35,9 @@ class Conduit(Child):
         arguments: tuple[str, ...] = (),
         prefix: tuple[str, ...] = (),
         files: Mapping[str, str] | None = None,
+        runtime: str = "sync",
     ) -> None:
+        self._runtime = runtime
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in (files or {}).items():
             (folder / name).write_text(text)
@@ -52,7 +54,14 @@ class Conduit(Child):
 
     def write(self, config: Mapping[str, Any] | str) -> None:
         """Replace the configuration file."""
-        text = config if isinstance(config, str) else yaml.safe_dump(dict(config), sort_keys=False)
+        if isinstance(config, str):
+            text = config
+        else:
+            document = dict(config)
+            if "pools" in document:
+                dataplane = document.get("dataplane", {})
+                document["dataplane"] = {"runtime": self._runtime, **dataplane}
+            text = yaml.safe_dump(document, sort_keys=False)
         self.path.write_text(text)
 
     def listener(self, protocol: str = "udp", number: int = 0) -> tuple[str, int]:
