@@ -353,3 +353,80 @@ PROCESS_CPU = Family(
     "process",
     "User and system time of the process in seconds.",
 )
+
+# caches (chapter 50 section 2.6), read when somebody scrapes
+CACHE_EVICTIONS = Family(
+    "conduit_cache_evictions_total",
+    "counter",
+    ("cache", "reason"),
+    "cache_detail",
+    "Entries removed to free capacity.",
+)
+CACHE_LMDB_ERRORS = Family(
+    "conduit_cache_lmdb_errors_total",
+    "counter",
+    ("cache", "reason"),
+    "cache_detail",
+    "LMDB errors and capacity pressure.",
+)
+CACHE_ENTRIES = Family(
+    "conduit_cache_entries", "gauge", ("cache",), "cache_detail", "Live entries of a cache."
+)
+CACHE_ENTRIES_LIMIT = Family(
+    "conduit_cache_entries_limit",
+    "gauge",
+    ("cache",),
+    "cache_detail",
+    "Configured max_entries, 0 means no limit.",
+)
+CACHE_BYTES_USED = Family(
+    "conduit_cache_bytes_used",
+    "gauge",
+    ("cache",),
+    "cache_detail",
+    "Octets that LMDB uses, 0 for memory.",
+)
+CACHE_BYTES_LIMIT = Family(
+    "conduit_cache_bytes_limit",
+    "gauge",
+    ("cache",),
+    "cache_detail",
+    "Configured map_size in octets, 0 for memory.",
+)
+CACHE_LMDB_SHARDS = Family(
+    "conduit_cache_lmdb_shards",
+    "gauge",
+    ("cache",),
+    "cache_detail",
+    "Open LMDB environments of a cache, 0 for memory.",
+)
+
+# event export (chapter 50 section 2.6): shown by its own switch, not by category
+EVENTS_ENQUEUED_QUERY = Family(
+    "conduit_events_enqueued_query_total",
+    "counter",
+    ("sink",),
+    "event_export",
+    "Query frames accepted into the queue of a sink.",
+)
+EVENTS_ENQUEUED_RESPONSE = Family(
+    "conduit_events_enqueued_response_total",
+    "counter",
+    ("sink",),
+    "event_export",
+    "Response frames accepted into the queue of a sink.",
+)
+EVENTS_QUEUE_DROPPED = Family(
+    "conduit_events_queue_dropped_total",
+    "counter",
+    ("sink",),
+    "event_export",
+    "Frames that the queue of a sink had no room for.",
+)
+EVENTS_DELIVERED = Family(
+    "conduit_events_delivered_total",
+    "counter",
+    ("sink",),
+    "event_export",
+    "Frames written, one for each destination that took them.",
+)

@@ -113,6 +113,12 @@ def resolve_plan(metrics: Metrics | None) -> MetricPlan:
             recorded.discard(name)
         if switch.collect is False or switch.emit is False:
             emitted.discard(name)
+    # not a category: conduit_events_* have a switch of their own
+    events = metrics.event_export
+    if events is None or events.collect:
+        recorded.add("event_export")
+        if events is None or events.emit:
+            emitted.add("event_export")
     default = COARSE if base == "minimal" else FINE
     overrides = metrics.granularity.families if metrics.granularity is not None else {}
     if metrics.granularity is not None and metrics.granularity.default:
