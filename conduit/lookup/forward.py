@@ -143,7 +143,9 @@ def forward(
             health.forward_succeeded(backend)
         txn.answer = reply
         txn.answer_source = FORWARD
-        if message_decodes(reply):
+        # who would look at the rcode: rules, counters, the debug log
+        wanted = recorder is not None or snapshot.response_rules is not None
+        if (wanted or _log.debug_enabled) and message_decodes(reply, query.question):
             txn.rcode = reply[3] & 0xF
         return ANSWERED
     error = result.error or TIMEOUT

@@ -67,11 +67,23 @@ def reply_matches(reply: bytes, expected_id: int, question: bytes) -> bool:
     )
 
 
-def message_decodes(wire: bytes) -> bool:
-    """Whether the whole message is well formed, with any opcode (chapter 20 section 8, rule 2)."""
+def message_decodes(wire: bytes, question: bytes = b"") -> bool:
+    """Whether the whole message is well formed, with any opcode (chapter 20 section 8, rule 2).
+
+    `question` is an uncompressed well-formed question; a message that repeats it octet for octet
+    is walked from behind it.
+    """
     if len(wire) < HEADER_LENGTH:
         return False
     header = unpack_header(wire)
+    if question and header[2] == 1 and wire.startswith(question, HEADER_LENGTH):
+        known = set()
+        position = HEADER_LENGTH
+        while octet := wire[position]:
+            known.add(position)
+            position += octet + 1
+        known.add(position)
+        return walk_records(wire, position + 5, header, [], known) != MALFORMED
     position = skip_questions(wire, header[2])
     return position >= 0 and walk_records(wire, position, header, []) != MALFORMED
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from conduit.wire.name import skip_name
+from conduit.wire.name import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, skip_name
 
 HEADER_LENGTH: Final = 12
 TYPE_OPT: Final = 41
@@ -88,14 +88,17 @@ def walk_records(
     position: int,
     header: tuple[int, ...],
     records: list[RecordSpan],
+    known: set[int] | None = None,
 ) -> int:
     """Walk the three record sections from `position`, the offset after the questions.
 
     `header` holds the six header words. Appends one span for each record to `records` and returns
-    the index of the OPT of the additional section, `NO_OPT`, or `MALFORMED`.
+    the index of the OPT of the additional section, `NO_OPT`, or `MALFORMED`. `known` may hold
+    offsets where good names are known to start; the walk adds to it.
     """
     _, flags, qdcount, ancount, nscount, arcount = header
     end = len(wire)
+    first = position
     total = ancount + nscount + arcount
     if not total:
         return NO_OPT
@@ -103,7 +106,8 @@ def walk_records(
     is_update = (flags >> 11) & 0xF == OPCODE_UPDATE
     opt = NO_OPT
     # pointer targets known to be good names; the first question is one
-    known = {HEADER_LENGTH} if qdcount else set()
+    if known is None:
+        known = {HEADER_LENGTH} if qdcount else set()
     for index in range(total):
         owner = position
         # a root owner and the fixed fields are the least that a record has
@@ -145,19 +149,37 @@ def walk_records(
                     return MALFORMED
                 opt = index
         # empty RDATA has a meaning in updates (RFC 2136 sections 2.4 and 2.5)
-        elif (rdlength or not is_update) and not _names_well_formed(wire, rtype, rdata, position):
+        elif (rdlength or not is_update) and not _names_well_formed(
+            wire, rtype, rdata, position, known, first
+        ):
             return MALFORMED
         records.append((owner, fixed, position, rtype))
     return opt
 
 
-def _names_well_formed(wire: bytes, rtype: int, rdata: int, end: int) -> bool:
-    """Whether the names inside this RDATA are good and the parts fill it exactly."""
+def _names_well_formed(
+    wire: bytes, rtype: int, rdata: int, end: int, known: set[int], first: int
+) -> bool:
+    """Whether the names inside this RDATA are good and the parts fill it exactly.
+
+    `first` is the offset of the first record: all before it is header and question.
+    """
     shape = _NAMES_IN_RDATA.get(rtype)
     if shape is None:
         return rtype != _TYPE_NAPTR or _naptr_well_formed(wire, rdata, end)
     before, names, tail = shape
     position = rdata + before
+    if names == 1 and not tail and position < end:
+        # one label and a pointer into the question is what servers send most
+        octet = wire[position]
+        length = octet + 1 if octet <= MAX_LABEL_LENGTH else 0
+        position += length
+        if position + 2 == end and wire[position] >= 0xC0:
+            target = (wire[position] & 0x3F) << 8 | wire[position + 1]
+            # a name that starts in the question ends in it
+            if target in known and target < first <= target + MAX_NAME_LENGTH - length:
+                return True
+        position = rdata + before
     while names:
         if position >= end:
             return False

@@ -181,3 +181,27 @@ def test_iter_records_of_a_malformed_message() -> None:
     assert iter_records(ANSWER[:-1]) is None
     assert iter_records(b"") is None
     assert iter_records(header(flags=0x8180) + QUESTION) == []
+
+
+def test_walking_from_behind_a_known_question_decides_the_same() -> None:
+    good = reply([addresses(2)], [SOA], glue(3), payload=1232)
+    question = QUESTION
+    for wire in (good, good[:-1], good[:40], good + b"x"):
+        assert message_decodes(wire, question) == message_decodes(wire)
+    # a pointer into the middle of a label of the question is no known name
+    inside = record(bytes((0xC0, 14)), 1, b"\xc0\0\2\1")
+    wire = header(flags=0x8180, an=1) + question + inside
+    assert message_decodes(wire, question) == message_decodes(wire)
+    forward = record(b"\xc0\x0c", 5, bytes((0xC0, 12 + len(question) + 20)))
+    wire = header(flags=0x8180, an=1) + question + forward
+    assert not message_decodes(wire, question)
+
+
+def test_a_name_in_rdata_is_limited_together_with_what_it_points_to() -> None:
+    long_name = b"\x3f" + b"a" * 63 + b"\x3f" + b"b" * 63 + b"\x3f" + b"c" * 63 + b"\0"
+    question = long_name + b"\0\1\0\1"
+    for extra, good in ((61, True), (62, False)):
+        rdata = bytes((extra,)) + b"d" * extra + b"\xc0\x0c"
+        wire = header(flags=0x8180, an=1) + question + record(b"\xc0\x0c", 5, rdata)
+        assert message_decodes(wire, question) is good
+        assert message_decodes(wire) is good
