@@ -95,7 +95,7 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
     recorder = txn.recorder
     timer: PhaseTimer | None = None
     if recorder is not None:
-        if snapshot.metric_plan.timing:
+        if snapshot.timing:
             timer = PhaseTimer(recorder, clock)
         listener = txn.listener
         recorder.queries[
@@ -204,7 +204,7 @@ def _count_forward_lookup(txn: Transaction, answered: bool, elapsed: float) -> N
         return
     profile = txn.lookup_profile
     recorder.lookup_outcomes[(profile, FORWARD, "answered" if answered else "miss")] += 1
-    if txn.snapshot.metric_plan.timing:
+    if txn.snapshot.timing:
         recorder.lookup_duration.observe((profile, FORWARD), elapsed)
 
 

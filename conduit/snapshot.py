@@ -43,6 +43,7 @@ class RuntimeSnapshot:
         "response_rules",
         "route_failure_runs_response_rules",
         "selection_generation",
+        "timing",
         "upstream_transport",
     )
 
@@ -69,6 +70,8 @@ class RuntimeSnapshot:
     client_tcp_uses_upstream_tcp: bool
     metrics_enabled: bool
     metric_plan: MetricPlan
+    #: True when durations are measured.
+    timing: bool
 
 
 class SnapshotRef:
@@ -114,4 +117,5 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
         client_tcp_uses_upstream_tcp=forward.client_tcp_uses_upstream_tcp,
         metrics_enabled=plan.enabled,
         metric_plan=plan,
+        timing=plan.timing,
     )

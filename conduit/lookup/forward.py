@@ -133,7 +133,7 @@ def forward(
     assert isinstance(result, ExchangeResult)
     elapsed = clock() - started
     txn.last_rtt_ms = int(elapsed * 1000)
-    if recorder is not None and snapshot.metric_plan.timing:
+    if recorder is not None and snapshot.timing:
         recorder.forward_duration.observe((pool.name, backend.label), elapsed)
     reply = result.reply
     if reply is not None:

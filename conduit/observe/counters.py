@@ -25,19 +25,21 @@ Buckets = list[float]
 class Histogram:
     """One histogram family of one thread."""
 
-    __slots__ = ("_size", "bounds", "cells")
+    __slots__ = ("_first", "_size", "bounds", "cells")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.cells: dict[Key, Buckets] = {}
         self._size = len(bounds) + 2
+        self._first = bounds[0]
 
     def observe(self, key: Key, value: float) -> None:
         """Count one value in seconds."""
         buckets = self.cells.get(key)
         if buckets is None:
             buckets = self.cells[key] = [0] * self._size
-        buckets[bisect_left(self.bounds, value)] += 1
+        # most durations fall into the first bucket
+        buckets[0 if value <= self._first else bisect_left(self.bounds, value)] += 1
         buckets[-1] += value
 
 

@@ -45,16 +45,14 @@ class Log:
     Fields print in the order given; None prints as `-` (chapter 50 section 3.3).
     """
 
-    __slots__ = ("_logger", "target")
+    __slots__ = ("_logger", "debug_enabled", "target")
 
     def __init__(self, target: str) -> None:
         self.target = target
         self._logger = logging.getLogger(target)
-
-    @property
-    def debug_enabled(self) -> bool:
-        """True when debug lines of this target are written: ask before building fields."""
-        return self._logger.isEnabledFor(logging.DEBUG)
+        #: True when debug lines of this target are written: ask before building fields. A plain
+        #: attribute, because the query path asks several times a query; `configure` sets it.
+        self.debug_enabled = False
 
     def log(self, level: int, message: str, /, **fields: object) -> None:
         """Write one line at `level` (a `logging` level number)."""
@@ -90,6 +88,7 @@ def get_log(target: str) -> Log:
     log = _logs.get(target)
     if log is None:
         log = _logs.setdefault(target, Log(target))
+        _set_level(log)
     return log
 
 
@@ -168,6 +167,17 @@ class _TargetFilter(logging.Filter):
         return record.levelno >= self.threshold(record.name)
 
 
+# the filter of the last `configure`, for logs that are first asked for later
+_configured: list[_TargetFilter] = []
+
+
+def _set_level(log: Log) -> None:
+    if _configured:
+        level = min(_configured[0].threshold(log.target), OFF)
+        logging.getLogger(log.target).setLevel(level)
+        log.debug_enabled = level <= logging.DEBUG
+
+
 def configure(level: str, output: str, environ: Mapping[str, str] | None = None) -> None:
     """Set up the process log.
 
@@ -194,5 +204,6 @@ def configure(level: str, output: str, environ: Mapping[str, str] | None = None)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(min(levels.values()))
-    for target in _logs:
-        logging.getLogger(target).setLevel(min(targets.threshold(target), OFF))
+    _configured[:] = [targets]
+    for log in list(_logs.values()):
+        _set_level(log)

@@ -178,6 +178,8 @@ def _names_well_formed(
             target = (wire[position] & 0x3F) << 8 | wire[position + 1]
             # a name that starts in the question ends in it
             if target in known and target < first <= target + MAX_NAME_LENGTH - length:
+                # the addresses of this name often follow
+                known.add(rdata + before)
                 return True
         position = rdata + before
     while names:

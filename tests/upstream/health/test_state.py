@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from conduit.observe.logging import get_log
 from conduit.upstream.health.registry import HealthRegistry
 from conduit.upstream.health.scopes import ControlAction, Scope, ScopeError, ScopeLevel
 from conduit.upstream.health.state import Liveness
@@ -103,8 +104,10 @@ def test_ch60_example_25_an_answer_resets_the_passive_run() -> None:
 
 def test_ch60_example_26_passive_trip_and_recovery_by_probes_only(
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(get_log("conduit_core"), "debug_enabled", True)
     health = registry()
     succeed(health, 5)
     fail_forward(health)
