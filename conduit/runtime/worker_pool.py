@@ -25,6 +25,8 @@ _log = get_log("conduit_core")
 
 INITIAL_WORKERS: Final = 8
 _IDLE_SECONDS: Final = 20.0
+# after a calm time one surplus worker ends each such interval
+_SHRINK_SECONDS: Final = 0.1
 _GROWTH_TICK_SECONDS: Final = 0.003
 
 
@@ -72,6 +74,9 @@ class Worker(threading.Thread):
                     txn.recorder = recorder if txn.snapshot.metrics_enabled else None
                     effect.timeout = max(0.0, effect.deadline - environment.clock())
                     self._drive(txn, phases, effect)
+                # load is spread over all workers, so none of them ever seems idle for long
+                if len(idle) >= INITIAL_WORKERS and pool.is_surplus(self):
+                    return
         finally:
             pool.ended(self)
             self._exchanger.close()
@@ -131,6 +136,7 @@ class WorkerPool:
         self._workers: set[Worker] = set()
         self._retired_completed = 0
         self._next_number = 1
+        self._shrink_after = 0.0
         self._backlog = threading.Event()
         self._stop_requested = False
         self._supervisor = threading.Thread(
@@ -167,6 +173,16 @@ class WorkerPool:
         """Number of live workers."""
         return len(self._workers)
 
+    def is_surplus(self, worker: Worker) -> bool:
+        """True, a few times a second, when many workers idle and the last growth is long ago."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self._workers) <= INITIAL_WORKERS or now < self._shrink_after:
+                return False
+            self._shrink_after = now + _SHRINK_SECONDS
+            self._remove(worker)
+            return True
+
     def may_end(self, worker: Worker) -> bool:
         """True when an idle worker is not needed any more."""
         with self._lock:
@@ -187,6 +203,7 @@ class WorkerPool:
 
     def _add_worker(self) -> None:
         with self._lock:
+            self._shrink_after = time.monotonic() + _IDLE_SECONDS
             worker = Worker(self, self._new_exchanger(), self._next_number)
             self._next_number += 1
             self._workers.add(worker)

@@ -1,0 +1,1 @@
+"""The answer cache: keys, entries, serving, memory and LMDB stores, single-flight (chapter 40)."""
