@@ -40,11 +40,12 @@ _BATCH: Final = 64
 _TICK_SECONDS: Final = 0.05
 # uses of one socket before its port changes; the old one stays open until its replies are in
 _MIN_USES: Final = 24
-_RETIRED_SECONDS: Final = 15.0
+# under load the port changes with the time instead, so that few old sockets stay open
+_MIN_SECONDS: Final = 0.02
 
 
 class _EgressSocket:
-    __slots__ = ("sock", "uses_left")
+    __slots__ = ("opened", "sock", "uses_left")
 
     def __init__(self, family: int, source: str | None) -> None:
         self.sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -55,6 +56,7 @@ class _EgressSocket:
         except OSError:
             self.sock.close()
             raise
+        self.opened = time.monotonic()
         self.uses_left = _MIN_USES + os.urandom(1)[0] % _MIN_USES
 
 
@@ -104,7 +106,7 @@ class IoWorker(threading.Thread):
             return None
         key = (exchange.backend.sockaddr, pending.query_id)
         try:
-            sock = self._socket(exchange.backend.family, pending.source)
+            sock = self._socket(exchange.backend.family, pending.source, exchange.timeout)
         except OSError as error:
             _log.debug("no egress socket", backend=exchange.backend.label, error=error)
             return RESULT_SEND_ERROR
@@ -145,13 +147,13 @@ class IoWorker(threading.Thread):
             # full: a wake-up is on its way
             pass
 
-    def _socket(self, family: int, source: str | None) -> socket.socket:
+    def _socket(self, family: int, source: str | None, timeout: float) -> socket.socket:
         key = (family, source)
         with self._lock:
             egress = self._egress.get(key)
             if egress is not None:
                 egress.uses_left -= 1
-                if egress.uses_left > 0:
+                if egress.uses_left > 0 or time.monotonic() < egress.opened + _MIN_SECONDS:
                     return egress.sock
             old = egress
             try:
@@ -166,7 +168,8 @@ class IoWorker(threading.Thread):
             self._poll.register(egress.sock, select.EPOLLIN)
         if old is not None:
             retired = old.sock
-            closes = time.monotonic() + _RETIRED_SECONDS
+            # every forward that was sent from it has ended by then
+            closes = time.monotonic() + timeout + 1.0
             self._ask(lambda: self._retire(retired, closes))
         return egress.sock
 
