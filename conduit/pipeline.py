@@ -181,8 +181,10 @@ def _expired(txn: Transaction, clock: Callable[[], float]) -> bool:
 
 
 def _lookup(txn: Transaction, environment: Environment) -> Generator[Effect, None, int]:
+    txn.lookup_entered = True
     profile = txn.snapshot.lookup_profiles.get(txn.lookup_profile)
     if profile is None:
+        _log.error("unknown lookup profile", txn_id=txn.id, profile=txn.lookup_profile)
         txn.rcode = SERVFAIL
         txn.converge(UNKNOWN_PROFILE)
         txn.extended_error = ExtendedError.OTHER

@@ -88,6 +88,7 @@ class Transaction:
         "id",
         "last_rtt_ms",
         "listener",
+        "lookup_entered",
         "query",
         "rcode",
         "recorder",
@@ -150,6 +151,7 @@ class Transaction:
         self.retry_source_v4: str | None = None
         self.retry_source_v6: str | None = None
         self._profile: str | None = None
+        self.lookup_entered = False
         self.cache_eligible = True
         # routing
         self.selected_backend: Backend | None = None
@@ -213,8 +215,12 @@ class Transaction:
         return self._profile or "default"
 
     def set_lookup_profile(self, name: str) -> None:
-        """Choose the lookup profile; an unknown one ends in SERVFAIL at Lookup."""
-        self._profile = name
+        """Choose the lookup profile; an unknown one ends in SERVFAIL at Lookup.
+
+        Once Lookup has been entered the choice is locked and a call changes nothing.
+        """
+        if not self.lookup_entered:
+            self._profile = name
 
     # routing
 

@@ -194,7 +194,7 @@ def validate_lookup(config: Config, report: Report) -> None:
     if "default" not in lookup.profiles:
         report.warn(
             ("lookup", "profiles"),
-            "lookup.profiles has no profile 'default': queries that choose none are forwarded",
+            "lookup.profiles has no profile 'default': queries that choose none get SERVFAIL",
             "no-default-profile",
         )
 

@@ -24,7 +24,7 @@ ACTION_TYPES: Final = frozenset({
     "retry", "retry_now", "clear_retry", "drop", "drop_now", "clear_drop",
     "set_tag", "clear_tag", "set_rcode", "rhai",
     "set_source_v4", "set_source_v6", "set_retry_source_v4", "set_retry_source_v6",
-    "clear_retry_source_v4", "clear_retry_source_v6",
+    "clear_retry_source_v4", "clear_retry_source_v6", "set_lookup_profile",
 })  # fmt: skip
 
 _RETRIES: Final = frozenset({"retry", "retry_now", "clear_retry"})
@@ -35,12 +35,13 @@ _SOURCES: Final = {
     "set_retry_source_v4": socket.AF_INET,
     "set_retry_source_v6": socket.AF_INET6,
 }
-_REQUEST_ONLY: Final = frozenset({"set_source_v4", "set_source_v6"})
+_REQUEST_ONLY: Final = frozenset({"set_source_v4", "set_source_v6", "set_lookup_profile"})
 _NOT_ON_NO_ANSWER: Final = (
     _RETRIES
     | _POOL_SETTERS
     | {"clear_pool", "clear_retry_pool", "clear_retry_source_v4", "clear_retry_source_v6"}
     | frozenset(_SOURCES)
+    | {"set_lookup_profile"}
 )
 _KEY_SOURCES: Final = frozenset({"qname", "rule_name"})
 
@@ -52,6 +53,7 @@ class _References:
     pools: frozenset[str]
     sources: dict[int, frozenset[str]]
     cidr_names: frozenset[str]
+    profiles: frozenset[str]
 
 
 def validate_rules(config: Config, report: Report) -> None:
@@ -69,6 +71,8 @@ def validate_rules(config: Config, report: Report) -> None:
             socket.AF_INET6: _declared_sources(config, socket.AF_INET6),
         },
         config.cidr_names(),
+        # without a lookup block there is one profile
+        frozenset(config.lookup.profiles if config.lookup else ("default",)),
     )
     names: set[str] = set()
     for index, rule in enumerate(block.rules):
@@ -120,6 +124,12 @@ def _check_action(
                 f"{start} set_rcode value '{action.value}' is not a known Rcode name or RCODEN "
                 "alias",
             )
+    elif kind == "set_lookup_profile" and action.value not in references.profiles:
+        report.error(
+            value_path,
+            f"{start} action 'set_lookup_profile' references unknown lookup profile "
+            f"'{action.value}'; declare it under lookup.profiles or fix the name",
+        )
     elif kind == "rhai" and not action.value:
         report.error(value_path, f"{start} rhai action requires script path in value")
     elif kind == "clear_tag" and not action.value:

@@ -23,14 +23,16 @@ _FORWARD_ONLY: Profile = (Provider(FORWARD),)
 
 
 def compile_profiles(config: Config) -> Mapping[str, Profile]:
-    """Return the profiles of a validated configuration; `default` always exists.
+    """Return the profiles of a validated configuration.
 
-    Without a `lookup` block, or without a profile `default` in it, `default` is forward-only.
+    Without a `lookup` block there is one, `default`, which forwards. A block without `default`
+    has none of that name: queries that choose nothing then fail (chapter 40 section 1.2).
     """
-    profiles: dict[str, Profile] = {"default": _FORWARD_ONLY}
-    if config.lookup is not None:
-        for name, profile in config.lookup.profiles.items():
-            profiles[name] = tuple(
-                Provider(provider.type.strip(), provider.cache) for provider in profile.providers
-            )
-    return profiles
+    if config.lookup is None:
+        return {"default": _FORWARD_ONLY}
+    return {
+        name: tuple(
+            Provider(provider.type.strip(), provider.cache) for provider in profile.providers
+        )
+        for name, profile in config.lookup.profiles.items()
+    }
