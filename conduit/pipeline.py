@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from conduit.lookup import profiles
+from conduit.lookup.await_fill import AwaitFill
 from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, forward
 from conduit.observe.counters import Recorder
 from conduit.observe.labels import ip_family, rcode_label
@@ -33,7 +34,7 @@ from conduit.wire import ExtendedError, fit_to_size, synthesize_reply
 _log = get_log("conduit_core")
 
 #: Everything the pipeline may yield.
-Effect = Exchange
+Effect = Exchange | AwaitFill
 
 _NOTIMP: Final = 4
 _TYPE_IXFR: Final = 251

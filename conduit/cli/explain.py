@@ -36,6 +36,7 @@ from conduit.runtime.ingress import Ingress, IngressContext
 from conduit.runtime.slots import SlotPool
 from conduit.snapshot import RuntimeSnapshot, SnapshotRef
 from conduit.transaction import CACHE, Transaction
+from conduit.upstream.exchange import Exchange
 from conduit.upstream.pool import canonical_sources
 from conduit.upstream.source import SourceSelector
 from conduit.wire import (
@@ -223,6 +224,8 @@ def _drive(
         canonical_sources(forward.sources_v6, socket.AF_INET6),
     )
     for exchange in run(txn, Environment(clock=clock)):
+        # one transaction leads every flight that it joins, so it never waits for another
+        assert isinstance(exchange, Exchange)
         started_ms = round((clock() - txn.started) * 1000)
         txn.effect_result, outcome, scripted = upstream.perform(exchange)
         backend = exchange.backend

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
+from conduit.lookup.await_fill import AwaitFill
 from conduit.observe.counters import CounterRegistry, Recorder
 from conduit.pipeline import Effect, Environment, run
 from conduit.runtime.completion import FailureReport, finish
@@ -37,6 +38,13 @@ class Resumed(NamedTuple):
 
     pending: PendingForward
     result: ExchangeResult
+
+
+class Awakened(NamedTuple):
+    """A follower whose flight has ended: it goes on."""
+
+    transaction: Transaction
+    phases: Generator[Effect, None, None]
 
 
 class _ThreadRecorder(threading.local):
@@ -64,7 +72,9 @@ class SplitPool:
         self._limits = limits
         self._failures = FailureReport()
         # the slot pool bounds it: a transaction holds its slot while it is queued or parked
-        self._queue: queue.SimpleQueue[Transaction | Resumed | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Transaction | Resumed | Awakened | None] = (
+            queue.SimpleQueue()
+        )
         self._io = [IoWorker(n + 1, new_sources(), self._completed) for n in range(io_workers)]
         self._policy = [
             threading.Thread(target=self._work, name=f"conduit-policy-{n + 1}", daemon=True)
@@ -114,6 +124,9 @@ class SplitPool:
                 return
             if isinstance(item, Resumed):
                 self._resume(item.pending, item.result)
+            elif isinstance(item, Awakened):
+                item.transaction.recorder = self._recorder(item.transaction)
+                self._drive(item.transaction, item.phases)
             else:
                 self._begin(item)
 
@@ -132,6 +145,9 @@ class SplitPool:
         try:
             effect = next(phases, None)
             while effect is not None:
+                if isinstance(effect, AwaitFill):
+                    self._park_follower(txn, phases, effect)
+                    return
                 result = self._start(txn, phases, effect)
                 if result is None:
                     # parked: from here on it belongs to the thread that resumes it
@@ -141,6 +157,13 @@ class SplitPool:
         except Exception:
             self._failures.failed(txn)
         finish(txn, self._slots)
+
+    def _park_follower(
+        self, txn: Transaction, phases: Generator[Effect, None, None], effect: AwaitFill
+    ) -> None:
+        """Let a follower wait without a thread; the end of its flight queues it again."""
+        awakened = Awakened(txn, phases)
+        effect.flight.when_done(lambda: self._queue.put(awakened))
 
     def _start(
         self, txn: Transaction, phases: Generator[Effect, None, None], exchange: Exchange

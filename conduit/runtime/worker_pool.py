@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Final, NamedTuple
 
+from conduit.lookup.await_fill import AwaitFill
 from conduit.observe.counters import CounterRegistry
 from conduit.observe.logging import get_log
 from conduit.pipeline import Effect, Environment, run
@@ -20,6 +21,7 @@ from conduit.runtime.completion import FailureReport, finish
 from conduit.runtime.slots import SlotPool
 from conduit.transaction import Transaction
 from conduit.upstream.blocking import BlockingExchanger
+from conduit.upstream.exchange import Exchange
 
 _log = get_log("conduit_core")
 
@@ -31,11 +33,18 @@ _GROWTH_TICK_SECONDS: Final = 0.003
 
 
 class Parked(NamedTuple):
-    """A transaction whose next effect waits for room in the bulkhead."""
+    """A transaction whose exchange waits for room in the bulkhead."""
 
     transaction: Transaction
     phases: Generator[Effect, None, None]
-    effect: Effect
+    effect: Exchange
+
+
+class Awakened(NamedTuple):
+    """A follower whose flight has ended: it goes on."""
+
+    transaction: Transaction
+    phases: Generator[Effect, None, None]
 
 
 class Worker(threading.Thread):
@@ -66,9 +75,13 @@ class Worker(threading.Thread):
                     idle.discard(self)
                 if txn is None:
                     return
+                if isinstance(txn, Awakened):
+                    txn, phases = txn
+                else:
+                    phases = run(txn, environment)
                 if txn.snapshot.metrics_enabled:
                     txn.recorder = recorder
-                self._drive(txn, run(txn, environment), None)
+                self._drive(txn, phases, None)
                 while (parked := pool.bulkhead.next_parked()) is not None:
                     txn, phases, effect = parked
                     txn.recorder = recorder if txn.snapshot.metrics_enabled else None
@@ -83,26 +96,27 @@ class Worker(threading.Thread):
             pool.counters.release(recorder)
 
     def _drive(
-        self, txn: Transaction, phases: Generator[Effect, None, None], effect: Effect | None
+        self, txn: Transaction, phases: Generator[Effect, None, None], exchange: Exchange | None
     ) -> None:
-        """Run `txn` to its end, or park it; `effect` is one that the bulkhead has admitted."""
+        """Run `txn` to its end, or park it; `exchange` is one that the bulkhead has admitted."""
         bulkhead = self._pool.bulkhead
         try:
-            if effect is None:
-                effect = next(phases, None)
-                admitted = False
-            else:
-                admitted = True
-            while effect is not None:
-                pool_name = effect.pool.name
-                if not admitted and not bulkhead.enter(pool_name, Parked(txn, phases, effect)):
-                    return
-                admitted = False
+            while True:
+                if exchange is None:
+                    effect = next(phases, None)
+                    if effect is None:
+                        break
+                    if isinstance(effect, AwaitFill):
+                        self._pool.park_follower(txn, phases, effect)
+                        return
+                    exchange = effect
+                    if not bulkhead.enter(exchange.pool.name, Parked(txn, phases, exchange)):
+                        return
                 try:
-                    txn.effect_result = self._exchanger.perform(effect)
+                    txn.effect_result = self._exchanger.perform(exchange)
                 finally:
-                    bulkhead.leave(pool_name)
-                effect = next(phases, None)
+                    bulkhead.leave(exchange.pool.name)
+                exchange = None
         except Exception:
             self._pool.failures.failed(txn)
         self._finish(txn)
@@ -127,7 +141,7 @@ class WorkerPool:
         self.slots = slots
         self.counters = counters
         # the slot pool bounds it: a transaction holds its slot while it is queued
-        self.queue: queue.SimpleQueue[Transaction | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[Transaction | Awakened | None] = queue.SimpleQueue()
         self.bulkhead: Bulkhead[Parked] = Bulkhead(workers_max)
         self.workers_max = workers_max
         self.idle: set[Worker] = set()
@@ -155,6 +169,19 @@ class WorkerPool:
         self.queue.put(transaction)
         if not self.idle and not self._backlog.is_set():
             self._backlog.set()
+
+    def park_follower(
+        self, txn: Transaction, phases: Generator[Effect, None, None], effect: AwaitFill
+    ) -> None:
+        """Let a follower wait without a thread; the end of its flight queues it again."""
+        awakened = Awakened(txn, phases)
+
+        def wake() -> None:
+            self.queue.put(awakened)
+            if not self.idle and not self._backlog.is_set():
+                self._backlog.set()
+
+        effect.flight.when_done(wake)
 
     def stop(self, timeout: float = 1.0) -> None:
         """End the workers; those that block on an upstream are left to end with the process."""

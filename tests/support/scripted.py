@@ -151,6 +151,7 @@ class ScriptedRun:
         script = iter(self.script)
         generator = run(self.txn, environment)
         for effect in generator:
+            assert isinstance(effect, Exchange), "a follower needs two transactions"
             self.attempts.append(f"{effect.pool.name}/{effect.backend.label}")
             self.exchanges.append(effect)
             step = next(script, None)
