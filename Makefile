@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PEERS  := nsd unbound dnsmasq-base bind9-dnsutils knot-dnsutils dnsperf
+PEERS  := nsd unbound dnsmasq-base bind9-dnsutils knot-dnsutils dnsperf fstrm-bin dnstap-ldns
 CONFIG ?= conf/conduit.yaml
 
 .PHONY: run test lint types unit peers bench clean

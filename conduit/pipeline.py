@@ -14,7 +14,9 @@ from typing import Final
 
 from conduit.lookup import profiles
 from conduit.lookup.await_fill import AwaitFill
-from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, forward
+from conduit.lookup.cached import look_up, settle
+from conduit.lookup.caches import CacheRegistry
+from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, TIMED_OUT, forward
 from conduit.observe.counters import Recorder
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
@@ -42,18 +44,20 @@ _TYPE_AXFR: Final = 252
 
 
 class Environment:
-    """What lives outside the snapshot: backend health, outstanding forwards, the clock."""
+    """What lives outside the snapshot: health, outstanding forwards, caches, the clock."""
 
-    __slots__ = ("clock", "health", "outstanding")
+    __slots__ = ("caches", "clock", "health", "outstanding")
 
     def __init__(
         self,
         health: HealthView | None = None,
         clock: Callable[[], float] = time.monotonic,
         outstanding: OutstandingTable | None = None,
+        caches: CacheRegistry | None = None,
     ) -> None:
         self.health = health
         self.outstanding = outstanding
+        self.caches = caches
         self.clock = clock
 
 
@@ -139,7 +143,7 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
             break
         if _expired(txn, clock):
             break
-        if response_rules is None:
+        if response_rules is None or txn.skip_response_rules:
             break
         decision = response_rules(txn)
         if timer is not None:
@@ -150,6 +154,8 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         if decision != RETRY:
             break
         _count_retry(txn)
+        # a retry is never answered from a cache, also one that follows a hit
+        txn.cache_eligible = False
         txn.discard_answer()
         if outcome == ROUTE_FAILED:
             # a failed Route counts no attempt, so its retries need a bound of their own
@@ -192,13 +198,34 @@ def _lookup(txn: Transaction, environment: Environment) -> Generator[Effect, Non
         return FAILED
     for provider in profile:
         if provider.kind == profiles.FORWARD:
+            if txn.fills:
+                outcome = yield from _forward_and_fill(txn, environment)
+                return outcome
             started = environment.clock()
             outcome = yield from forward(txn, environment.health, environment.clock)
             _count_forward_lookup(txn, outcome == ANSWERED, environment.clock() - started)
             return outcome
-    # a chain that ends without an answer
+        assert provider.cache is not None
+        if (yield from look_up(txn, environment.caches, provider.cache, environment.clock)):
+            return ANSWERED
+    # a chain that ends without an answer: response rules see a transaction without one
+    settle(txn, None, environment.clock)
     txn.rcode = SERVFAIL
-    return FAILED
+    return TIMED_OUT
+
+
+def _forward_and_fill(txn: Transaction, environment: Environment) -> Generator[Effect, None, int]:
+    """Forward as the leader of a flight: however it ends, every follower is woken."""
+    clock = environment.clock
+    started = clock()
+    try:
+        outcome = yield from forward(txn, environment.health, clock)
+        # the upstream's octets under the client's id, before response rules see them
+        settle(txn, txn.answer if outcome == ANSWERED else None, clock)
+    finally:
+        settle(txn, None, clock)
+    _count_forward_lookup(txn, outcome == ANSWERED, clock() - started)
+    return outcome
 
 
 def _count_forward_lookup(txn: Transaction, answered: bool, elapsed: float) -> None:

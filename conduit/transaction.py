@@ -83,6 +83,7 @@ class Transaction:
         "effect_result",
         "environment",
         "extended_error",
+        "fills",
         "flags",
         "hook_scratch",
         "id",
@@ -98,6 +99,7 @@ class Transaction:
         "retry_source_v6",
         "selected_backend",
         "selected_pool",
+        "skip_response_rules",
         "snapshot",
         "soft_drop",
         "soft_retry",
@@ -164,6 +166,10 @@ class Transaction:
         self.rcode: int | None = None
         self.last_rtt_ms = 0
         self.truncated_on_send = False
+        #: Caches that wait for this transaction's answer, and their flights.
+        self.fills: tuple[Any, ...] = ()
+        #: The cache that answered wants no response rules on a hit.
+        self.skip_response_rules = False
         # failure
         self.convergence_reason: str | None = None
         #: Extended DNS Error (RFC 8914) of a synthesized reply, or None.
@@ -267,3 +273,4 @@ class Transaction:
         self.answer = None
         self.answer_source = None
         self.cache_instance = None
+        self.skip_response_rules = False

@@ -20,6 +20,8 @@ FLOORS = {
     "conduit.observe.labels": 1,
     "conduit.observe.logging": 1,
     "conduit.observe.plan": 2,
+    "conduit.observe.events": 2,
+    "conduit.observe.tracing": 2,
     "conduit.policy": 2,
     "conduit.scripting": 2,
     "conduit.upstream": 2,

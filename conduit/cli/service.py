@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from conduit.config import Config, ConfigError, LoadedConfig, load_file
+from conduit.config import Config, ConfigError, LoadedConfig, config_base_dir, load_file
 from conduit.control.configurator import Configurator, PrepareError
+from conduit.lookup.cache.errors import CacheError
 from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
 from conduit.observe.logging import configure, get_log
@@ -56,6 +57,10 @@ def run_service(path: str, demo: str | None) -> int:
     except CompileError as error:
         sys.stderr.write(f"{path}: {error}\nError: config compile failed\n")
         return 1
+    except CacheError as error:
+        _log.error("cache store cannot be opened", error=error)
+        sys.stderr.write(f"Error: {error}\n")
+        return 1
     try:
         service.start(demo)
     except (BindError, OSError) as error:
@@ -86,13 +91,14 @@ class _Service:
         self._started_wall = time.time()
         self._started = time.monotonic()
         self._config = loaded.config
+        self._path = path
         self._manager = ServiceManager.from_environment()
         self._counters = CounterRegistry()
         self._metric_plan = resolve_plan(loaded.config.metrics)
         self._exposition: ExpositionCollector | None = None
         self._exposition_lock = threading.Lock()
         self._snapshots = SnapshotRef(compile_snapshot(loaded.config, 1, loaded.base_dir))
-        self._dataplane = Dataplane(self._snapshots, self._counters)
+        self._dataplane = Dataplane(self._snapshots, self._counters, loaded.base_dir)
         self._scrape = ScrapeEndpoint(self._page)
         self._push = OtlpPush(lambda: self._collector().collect())
         self._configurator = Configurator(
@@ -162,7 +168,7 @@ class _Service:
 
     def _collector(self) -> ExpositionCollector:
         from conduit.observe.exposition import ExpositionCollector
-        from conduit.observe.gauges import health_readings, topology_readings
+        from conduit.observe.gauges import cache_readings, health_readings, topology_readings
         from conduit.observe.process import process_readings
 
         with self._exposition_lock:
@@ -180,6 +186,7 @@ class _Service:
                         families.UPTIME: lambda: {(): time.monotonic() - self._started},
                         **health_readings(self._dataplane.health, self._snapshots),
                         **topology_readings(self._snapshots),
+                        **cache_readings(self._dataplane.caches),
                         **process_readings(),
                     },
                     self._metric_plan,
@@ -221,7 +228,16 @@ class _Service:
             ) from error
 
     def _prepare_dataplane(self, previous: Config, new: Config) -> Callable[[], None]:
-        return lambda: self._dataplane.follow(new)
+        try:
+            switch_caches = self._dataplane.caches.prepare(new.caches, config_base_dir(self._path))
+        except CacheError as error:
+            raise PrepareError(str(error)) from error
+
+        def switch() -> None:
+            switch_caches()
+            self._dataplane.follow(new)
+
+        return switch
 
     def _on_reload(self, begins: bool) -> None:
         if begins:
@@ -266,8 +282,6 @@ def _inactive_blocks(config: Config) -> Iterator[str]:
     """Yield the configured blocks that load and validate but do nothing yet."""
     if any(action.type == "rhai" for rule in config.rules.rules for action in rule.actions):
         yield "rules: actions of type rhai"
-    if config.caches:
-        yield "caches"
     if config.events.sinks:
         yield "events: sinks"
     if config.tracing is not None and config.tracing.enabled:

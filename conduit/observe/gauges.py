@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from conduit.config import Config
 from conduit.config.address import parse_socket_address
+from conduit.lookup.cache.store import ACTIVE_REAPER, WHEN_FULL, Gauges
+from conduit.lookup.caches import CacheRegistry
 from conduit.observe import families
 from conduit.observe.counters import Key
 from conduit.observe.families import Family
@@ -54,6 +56,44 @@ def health_readings(health: HealthRegistry, snapshots: SnapshotRef) -> dict[Fami
         families.HEALTH_WEIGHT: weights,
         families.POOL_BACKENDS_ACTIVE: active,
         families.POOL_BACKENDS_CONFIGURED: configured,
+    }
+
+
+def cache_readings(caches: CacheRegistry) -> dict[Family, Reading]:
+    """Return the readings of the cache instances."""
+
+    def by_cache(value: Callable[[Gauges], float]) -> Reading:
+        return lambda: {
+            (name,): value(cache.store.gauges()) for name, cache in caches.caches.items()
+        }
+
+    def evictions() -> dict[Key, float]:
+        rows: dict[Key, float] = {}
+        for name, cache in caches.caches.items():
+            events = cache.events
+            for reason, count in (
+                (WHEN_FULL, events.when_full),
+                (ACTIVE_REAPER, events.active_reaper),
+            ):
+                if count:
+                    rows[(name, reason)] = count
+        return rows
+
+    def errors() -> dict[Key, float]:
+        return {
+            (name, "capacity_pressure"): cache.events.lmdb_errors
+            for name, cache in caches.caches.items()
+            if cache.events.lmdb_errors
+        }
+
+    return {
+        families.CACHE_ENTRIES: by_cache(lambda g: g.entries),
+        families.CACHE_ENTRIES_LIMIT: by_cache(lambda g: g.entries_limit),
+        families.CACHE_BYTES_USED: by_cache(lambda g: g.bytes_used),
+        families.CACHE_BYTES_LIMIT: by_cache(lambda g: g.bytes_limit),
+        families.CACHE_LMDB_SHARDS: by_cache(lambda g: g.lmdb_shards),
+        families.CACHE_EVICTIONS: evictions,
+        families.CACHE_LMDB_ERRORS: errors,
     }
 
 

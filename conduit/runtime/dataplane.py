@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from conduit.config import Config
+from conduit.lookup.caches import CacheRegistry
 from conduit.observe.counters import CounterRegistry
 from conduit.observe.logging import get_log
 from conduit.pipeline import Environment
@@ -46,7 +47,12 @@ class Dataplane:
         self,
         snapshots: SnapshotRef,
         counters: CounterRegistry,
+        base_dir: str = ".",
     ) -> None:
+        """`base_dir` is where relative paths of the configuration start.
+
+        Raises CacheError when a cache's store cannot be opened.
+        """
         self._snapshots = snapshots
         config = snapshots.current.config
         self._config = config
@@ -58,7 +64,11 @@ class Dataplane:
         self.health = HealthRegistry()
         self.health.reconcile(health_targets(config))
         self._prober = Prober(self.health, counters)
-        self._environment = Environment(health=self.health, outstanding=self.outstanding)
+        self.caches = CacheRegistry(_lookup_concurrency(config))
+        self.caches.prepare(config.caches, base_dir)()
+        self._environment = Environment(
+            health=self.health, outstanding=self.outstanding, caches=self.caches
+        )
         self.workers = self._new_workers()
         self._listeners: list[UdpListener | TcpListener] = []
 
@@ -78,6 +88,7 @@ class Dataplane:
         for thread in self._listeners:
             thread.start()
         self._prober.start()
+        self.caches.start()
         if not bound:
             _log.warn("no listeners configured: no DNS is served")
 
@@ -121,6 +132,7 @@ class Dataplane:
         self._prober.stop()
         self.workers.stop()
         self._connections.close()
+        self.caches.close()
 
     def _new_workers(self) -> WorkerPool | SplitPool:
         config = self._config
@@ -180,6 +192,14 @@ class Dataplane:
                 protocol="tcp" if entry.is_tcp else "udp",
                 worker_threads=entry.resolved_threads(config.listeners),
             )
+
+
+def _lookup_concurrency(config: Config) -> int:
+    dataplane = config.dataplane_or_default()
+    if dataplane.resolved_runtime == "split_io":
+        return max(1, dataplane.policy_workers)
+    block = config.listeners
+    return max(1, sum(entry.resolved_threads(block) for entry in block.listeners))
 
 
 def _connections_per_acceptor(acceptors: int) -> int:

@@ -216,7 +216,53 @@ def rules(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, An
     return {"rounds": {name: [asdict(r) for r in values] for name, values in rounds.items()}}
 
 
-SCENARIOS = {"forward": forward, "slow": slow, "rules": rules}
+CACHE_YAML = (
+    "caches: [{ name: c, type: memory }]\n"
+    "lookup: { profiles: { default: { providers: "
+    "[{ type: cache, cache: c }, { type: forward }] } } }\n"
+)
+
+
+def cache(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
+    """Cache hits against the caches of the peers, and against own forwarding."""
+    nsd = start_nsd(folder)
+    servers: list[Measured] = [nsd]
+    try:
+        command = shlex.split(options.conduit_command)
+        servers.append(start_conduit(folder, nsd.port, command, CACHE_YAML, "conduit"))
+        servers.append(start_conduit(folder, nsd.port, command, "", "forwarding"))
+        for peer in (
+            start_dnsdist(folder, nsd.port, cache=True),
+            start_dnsmasq(folder, nsd.port, cache=True),
+        ):
+            if peer is not None:
+                servers.append(peer)
+        queries = write_queries(folder)
+        rounds: dict[str, list[Round]] = {server.name: [] for server in servers[1:]}
+        for server in servers[1:]:
+            measure(server, queries, 1, options.window)
+        for number in range(options.rounds):
+            for server in servers[1:]:
+                _progress(f"cache: round {number + 1} of {options.rounds}, {server.name}")
+                rounds[server.name].append(
+                    measure(server, queries, options.seconds, options.window)
+                )
+        _progress("")
+    finally:
+        for server in reversed(servers):
+            server.stop()
+    _say(f"\ncache hits, {options.window} outstanding")
+    for name, values in rounds.items():
+        _say(f"  {name:<12}{_median([r.rate for r in values]):>9.0f} q/s")
+    own = rounds["conduit"]
+    for name, least in (("dnsdist", 0.25), ("dnsmasq", 0.5), ("forwarding", 2.5)):
+        if name in rounds:
+            ratio = _median([a.rate / b.rate for a, b in zip(own, rounds[name], strict=True)])
+            bars.check(f"hits against {name} (at least {least})", ratio, ratio >= least)
+    return {"rounds": {name: [asdict(r) for r in values] for name, values in rounds.items()}}
+
+
+SCENARIOS = {"forward": forward, "slow": slow, "rules": rules, "cache": cache}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

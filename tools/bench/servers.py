@@ -65,8 +65,8 @@ def start_conduit(
     return Measured(name, [*command, "-c", str(path)], port, folder / f"{name}.log")
 
 
-def start_dnsdist(folder: Path, upstream: int) -> Measured | None:
-    """dnsdist without a packet cache, or None when it is not installed."""
+def start_dnsdist(folder: Path, upstream: int, cache: bool = False) -> Measured | None:
+    """dnsdist, with a packet cache or without, or None when it is not installed."""
     program = find_program("dnsdist")
     if program is None:
         return None
@@ -74,13 +74,14 @@ def start_dnsdist(folder: Path, upstream: int) -> Measured | None:
     (folder / "dnsdist.conf").write_text(
         f'setLocal("127.0.0.1:{port}")\nsetACL("127.0.0.0/8")\nsetSecurityPollSuffix("")\n'
         f'newServer({{address="127.0.0.1:{upstream}", checkName="example.test."}})\n'
+        + ('getPool(""):setCache(newPacketCache(100000))\n' if cache else "")
     )
     command = [program, "--supervised", "--disable-syslog", "-C", str(folder / "dnsdist.conf")]
     return Measured("dnsdist", command, port, folder / "dnsdist.log")
 
 
-def start_dnsmasq(folder: Path, upstream: int) -> Measured | None:
-    """dnsmasq without a cache, or None when it is not installed."""
+def start_dnsmasq(folder: Path, upstream: int, cache: bool = False) -> Measured | None:
+    """dnsmasq, with a cache or without, or None when it is not installed."""
     program = find_program("dnsmasq")
     if program is None:
         return None
@@ -97,7 +98,7 @@ def start_dnsmasq(folder: Path, upstream: int) -> Measured | None:
         "--user=",
         f"--pid-file={folder}/dnsmasq.pid",
         f"--server=127.0.0.1#{upstream}",
-        "--cache-size=0",
+        f"--cache-size={10000 if cache else 0}",
         "--dns-forward-max=10000",
     ]
     return Measured("dnsmasq", command, port, folder / "dnsmasq.log")

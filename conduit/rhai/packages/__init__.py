@@ -1,0 +1,29 @@
+"""The standard library of the language (chapter 36 section 15)."""
+
+from conduit.rhai.packages import (
+    arrays,
+    blobs,
+    callbacks,
+    json,
+    language,
+    maps,
+    numbers,
+    ranges,
+    strings,
+    time,
+)
+from conduit.rhai.packages.standard import STANDARD
+
+__all__ = [
+    "STANDARD",
+    "arrays",
+    "blobs",
+    "callbacks",
+    "json",
+    "language",
+    "maps",
+    "numbers",
+    "ranges",
+    "strings",
+    "time",
+]

@@ -1,0 +1,188 @@
+"""The text forms of values (chapter 36 section 14): display, debug and raw."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from unicodedata import category
+
+from conduit.rhai.values import (
+    TYPE_NAMES,
+    Array,
+    Blob,
+    Byte,
+    Char,
+    FnPtr,
+    Map,
+    Range,
+    Sequence,
+    Timestamp,
+)
+
+if TYPE_CHECKING:
+    from conduit.rhai.limits import RunState
+
+#: Shown with an exponent beyond these (section 14.3).
+_LARGE = 9999999827968.0
+_SMALL = 9.9999998245167e-14
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs", "Mn", "Me"})
+
+
+def type_name(st: RunState, value: Any) -> str:
+    """The name that `type_of` gives."""
+    kind = type(value)
+    name = TYPE_NAMES.get(kind)
+    return st.engine.type_name(kind) if name is None else name
+
+
+def signature_name(st: RunState, value: Any) -> str:
+    """How a type is named in `Function not found` texts."""
+    if type(value) is str:
+        return "&str | ImmutableString | String"
+    return type_name(st, value)
+
+
+def signature(st: RunState, name: str, values: tuple[Any, ...]) -> str:
+    """`name (T1, T2)`."""
+    return f"{name} ({', '.join([signature_name(st, value) for value in values])})"
+
+
+def display(st: RunState, value: Any) -> str:
+    """The form of `print`, `to_string` and interpolation."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return int.__repr__(value)
+    if kind is Char:
+        return str.__str__(value)
+    if value is None:
+        return ""
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return display_float(value)
+    if kind is Array or kind is Map:
+        return st.sized_string(_container(st, value, False))
+    return _other(st, value, False)
+
+
+def debug(st: RunState, value: Any, raw: bool = False) -> str:
+    """The form of `debug` and inside containers; `raw` quotes chars."""
+    kind = type(value)
+    if kind is str:
+        return quoted(value)
+    if kind is int:
+        return int.__repr__(value)
+    if kind is Char:
+        return f"'{value}'" if raw else str.__str__(value)
+    if value is None:
+        return "()"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return debug_float(value)
+    if kind is Array or kind is Map:
+        return _container(st, value, raw)
+    return _other(st, value, True)
+
+
+def raw(st: RunState, value: Any) -> str:
+    """The form in error texts (section 14.2)."""
+    if type(value) is Array or type(value) is Map:
+        return _container(st, value, True)
+    return display(st, value)
+
+
+def _container(st: RunState, value: Any, raw_form: bool) -> str:
+    if len(value) > 64:
+        st.charge(len(value) >> 2)
+    if type(value) is Array:
+        return "[" + ", ".join([debug(st, item, raw_form) for item in value]) + "]"
+    entries = [f"{quoted(key)}: {debug(st, item, raw_form)}" for key, item in value.ordered()]
+    return "#{" + ", ".join(entries) + "}"
+
+
+def _other(st: RunState, value: Any, debugging: bool) -> str:
+    kind = type(value)
+    if kind is Blob:
+        st.string_room(len(value) * 2)
+        text = value.hex()
+        groups = [text[i : i + 16] for i in range(0, len(text), 16)]
+        return "[" + " ".join(groups) + "]"
+    if kind is FnPtr:
+        return f"Fn({value.name})"
+    if isinstance(value, Range):
+        return str(value)
+    if kind is Byte:
+        return str(value.value)
+    if kind is Timestamp:
+        return "<timestamp>"
+    if kind is Sequence:
+        return "range"
+    return st.engine.host_text(value, debugging)
+
+
+def display_float(value: float) -> str:
+    """A float for readers."""
+    if value == 0:
+        return "0.0"
+    size = abs(value)
+    if size in (float("inf"),) or value != value:
+        return _special(value)
+    if size > _LARGE or size < _SMALL:
+        return exponent_form(value)
+    return positional(value)
+
+
+def debug_float(value: float) -> str:
+    """A float for programmers."""
+    size = abs(value)
+    if size == float("inf") or value != value:
+        return _special(value)
+    if size >= 1e16 or 0 < size < 1e-4:
+        return exponent_form(value)
+    return repr(value)
+
+
+def _special(value: float) -> str:
+    if value != value:
+        return "NaN"
+    return "inf" if value > 0 else "-inf"
+
+
+def positional(value: float) -> str:
+    """All digits without an exponent; `.0` when integral."""
+    text = repr(value)
+    if "e" in text:
+        text = format(Decimal(text), "f")
+        return text if "." in text else f"{text}.0"
+    return text
+
+
+def exponent_form(value: float) -> str:
+    """Shortest digits as `d.ddde±N` without `+` and leading zeros."""
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    power = int(exponent) + len(digits) - 1
+    mantissa = text[0] + ("." + text[1:] if len(text) > 1 else "")
+    return f"{'-' if sign else ''}{mantissa}e{power}"
+
+
+def quoted(text: str) -> str:
+    """A string in quotes with escapes (section 14.4)."""
+    if text.isalnum() and text.isascii():
+        return f'"{text}"'
+    return '"' + "".join([_escaped(character) for character in text]) + '"'
+
+
+def _escaped(character: str) -> str:
+    escape = _ESCAPES.get(character)
+    if escape is not None:
+        return escape
+    if " " <= character <= "~":
+        return character
+    if category(character) in _ESCAPED:
+        return f"\\u{{{ord(character):x}}}"
+    return character
