@@ -10,7 +10,7 @@ from typing import Final
 
 from conduit.lookup.await_fill import AwaitFill
 from conduit.lookup.cache.keys import cache_key
-from conduit.lookup.cache.single_flight import FlightEnd, Leadership
+from conduit.lookup.cache.single_flight import Flight, FlightEnd, Leadership
 from conduit.lookup.caches import CacheRegistry, Fill, Hit, LiveCache
 from conduit.transaction import CACHE, Transaction
 
@@ -36,22 +36,35 @@ def look_up(
         _count(txn, name, BYPASS, clock() - started)
         return False
     flights = cache.flights
-    while True:
-        ended = flights.ended
-        hit = cache.find(key, txn.query, txn.listener.is_tcp, clock())
-        if hit is not None:
-            _answer(txn, cache, hit)
-            _count(txn, name, HIT, clock() - started)
-            return True
+    ended = flights.ended
+    hit = cache.find(key, txn.query, txn.listener.is_tcp, clock())
+    if hit is None:
         joined = flights.join(key)
         if not isinstance(joined, Leadership):
-            break
-        if flights.ended == ended:
+            return (yield from _follow(txn, cache, joined, clock, started))
+        if flights.ended != ended:
+            # a flight ended between the look and the join: its answer may be there now
+            hit = cache.find(key, txn.query, txn.listener.is_tcp, clock())
+            if hit is not None:
+                joined.answered(hit.entry)
+        if hit is None:
             txn.fills = (*txn.fills, Fill(cache, key, joined))
             _count(txn, name, MISS, clock() - started)
             return False
-        # a flight ended between the look and the join: its answer may be there now
-        joined.abandon()
+    _answer(txn, cache, hit)
+    _count(txn, name, HIT, clock() - started)
+    return True
+
+
+def _follow(
+    txn: Transaction,
+    cache: LiveCache,
+    joined: Flight,
+    clock: Callable[[], float],
+    started: float,
+) -> Generator[AwaitFill, None, bool]:
+    """Wait for the leader; True when its answer serves `txn` as well."""
+    name = cache.name
     yield AwaitFill(joined)
     entry = joined.entry
     if joined.end is FlightEnd.ANSWERED and entry is not None:

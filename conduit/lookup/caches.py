@@ -10,9 +10,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from conduit.config import Cache, resolve_path
+from conduit.config.model_policy import LmdbStore as LmdbSettings
 from conduit.lookup.cache.entry import Entry, Refusal, build_entry
 from conduit.lookup.cache.errors import CacheError
 from conduit.lookup.cache.keys import ancestor_keys, truncated_key
@@ -26,6 +27,11 @@ from conduit.observe.logging import get_log
 from conduit.wire import Query
 
 _log = get_log("conduit_core")
+
+#: Seconds between two removals of expired entries.
+SWEEP_INTERVAL: Final = 5.0
+#: Seconds that passive eviction leaves an expired entry alone: for a while, not for ever.
+PASSIVE_GRACE: Final = 300.0
 
 
 class Hit(NamedTuple):
@@ -57,6 +63,8 @@ class LiveCache:
         self.flights = FlightTable()
         #: Remove expired entries soon, rather than long after their time.
         self.active = False
+        #: the settings in force, of an LMDB store
+        self.lmdb_settings: LmdbSettings | None = None
 
     def now(self, monotonic: float) -> float:
         """Return the time of the store's clock; `monotonic` is that of the transaction's."""
@@ -65,20 +73,20 @@ class LiveCache:
     def find(self, key: bytes, query: Query, is_tcp: bool, monotonic: float) -> Hit | None:
         """Return a reply for `query`, or None for a miss.
 
-        Tries the complete answer, a truncated one for UDP clients, and the NXDOMAIN of a name
-        above (RFC 8020).
+        Tries the complete answer, the NXDOMAIN of a name above (RFC 8020), and a truncated
+        answer for UDP clients, in this order (section 6.1).
         """
         store, policy = self.store, self.policy
         now = self.now(monotonic)
         entry = store.get(key, now)
-        if entry is None and policy.truncated_ttl and not is_tcp:
-            entry = store.get(truncated_key(key), now)
         if entry is None and policy.tries_ancestors:
             for ancestor in ancestor_keys(key):
                 found = store.get(ancestor, now)
                 if found is not None and found.covers_descendants:
                     entry = found
                     break
+        if entry is None and policy.truncated_ttl and not is_tcp:
+            entry = store.get(truncated_key(key), now)
         return None if entry is None else self.prepare(entry, query, is_tcp, now)
 
     def prepare(self, entry: Entry, query: Query, is_tcp: bool, now: float) -> Hit | None:
@@ -98,8 +106,11 @@ class LiveCache:
                 self.store.remove(owed.key)
             owed.leadership.uncacheable()
             return False
-        key = truncated_key(owed.key) if built.truncated else owed.key
-        stored = self.store.put(key, built, now)
+        sibling = truncated_key(owed.key)
+        stored = self.store.put(sibling if built.truncated else owed.key, built, now)
+        if stored and not built.truncated and self.policy.truncated_ttl:
+            # after the insertion, so that there is no gap
+            self.store.remove(sibling)
         owed.leadership.answered(built)
         return stored
 
@@ -129,44 +140,62 @@ class CacheRegistry:
         self._sweeper.start()
 
     def prepare(self, configs: Sequence[Cache], base_dir: str) -> Callable[[], None]:
-        """Open what a configuration newly needs; returns the switch to it.
+        """Open and change what a configuration newly needs; returns the switch to it.
 
-        Raises CacheError, having changed nothing, when a store cannot be opened.
+        Raises CacheError when a store cannot be opened or changed: nothing was replaced then, but
+        a smaller map may have cost entries before it turned out to be too small.
         """
         opened: dict[str, LiveCache] = {}
+        undo: list[Callable[[], None]] = []
         try:
             for config in configs:
                 current = self._caches.get(config.name)
                 if current is None or _needs_new_store(current, config, base_dir):
-                    opened[config.name] = self._open(config, base_dir)
+                    opened[config.name] = self._open(config, base_dir, current)
+            for config in configs:
+                if config.name not in opened:
+                    undo.append(_change_lmdb(self._caches[config.name], config))
         except CacheError:
+            for step in reversed(undo):
+                step()
             for cache in opened.values():
                 cache.store.close()
             raise
         return lambda: self._switch(configs, opened)
 
-    def _open(self, config: Cache, base_dir: str) -> LiveCache:
-        events = StoreEvents()
+    def _open(self, config: Cache, base_dir: str, current: LiveCache | None) -> LiveCache:
+        # counts of an instance go on over a change of its store
+        events = StoreEvents() if current is None else current.events
         store: Store
         if config.type == "lmdb":
             assert config.lmdb is not None
             path = resolve_path(base_dir, config.lmdb.path)
+            old = current.store if current is not None else None
             try:
-                store = LmdbStore(
-                    config.name, path, config.lmdb, config.max_entries, self._concurrency, events
-                )
+                if isinstance(old, LmdbStore) and old.path == path:
+                    store = old.open_replacement(config.lmdb, config.max_entries, events)
+                else:
+                    store = LmdbStore(
+                        config.name,
+                        path,
+                        config.lmdb,
+                        config.max_entries,
+                        self._concurrency,
+                        events,
+                    )
             except CacheError as error:
                 raise CacheError(f"cache '{config.name}': {error}") from error
         else:
             shards = config.memory_or_default().shard_count
             store = MemoryStore(shards, config.max_entries, events)
         cache = LiveCache(config.name, store, policy_of(config), events, config.type)
-        cache.active = config.memory_or_default().eviction == "active"
+        cache.lmdb_settings = config.lmdb
+        cache.active = _is_active(config)
         return cache
 
     def _switch(self, configs: Sequence[Cache], opened: Mapping[str, LiveCache]) -> None:
         caches: dict[str, LiveCache] = {}
-        closing: list[Store] = []
+        replaced: list[tuple[Store, Store]] = []
         for config in configs:
             current = self._caches.get(config.name)
             fresh = opened.get(config.name)
@@ -176,35 +205,36 @@ class CacheRegistry:
                 continue
             if fresh is not None:
                 # flights go on over a change of the store
-                closing.append(current.store)
+                replaced.append((current.store, fresh.store))
                 current.store, current.kind = fresh.store, fresh.kind
-                current.events = fresh.events
+                current.lmdb_settings = fresh.lmdb_settings
             else:
-                _change(current, config)
+                current.store.set_max_entries(config.max_entries)
+            current.active = fresh.active if fresh is not None else _is_active(config)
             current.policy = policy_of(config)
             caches[config.name] = current
         for name, cache in self._caches.items():
             if name not in caches:
                 _log.info("cache closed; its files are kept", cache=name)
-                closing.append(cache.store)
+                cache.store.close()
         self._caches = caches
-        for store in closing:
-            store.close()
+        for old, new in replaced:
+            if isinstance(new, LmdbStore) and isinstance(old, LmdbStore) and new.is_beside(old):
+                new.take_place_of(old)
+            else:
+                old.close()
 
     def _sweep(self) -> None:
-        turn = 0
-        while not self._stop_requested.wait(1.0):
-            turn += 1
+        while not self._stop_requested.wait(SWEEP_INTERVAL):
             for cache in list(self._caches.values()):
-                # passive eviction leaves expired entries alone for a while, not for ever
-                if cache.active or turn % 30 == 0 or cache.kind == "lmdb":
-                    try:
-                        removed = cache.store.sweep(cache.now(self._clock()))
-                    except Exception:
-                        _log.exception("cache sweep failed", cache=cache.name)
-                        continue
-                    if cache.active and removed:
-                        cache.events.reaped(removed)
+                grace = 0.0 if cache.active else PASSIVE_GRACE
+                try:
+                    removed = cache.store.sweep(cache.now(self._clock()), grace)
+                except Exception:
+                    _log.exception("cache sweep failed", cache=cache.name)
+                    continue
+                if cache.active and removed:
+                    cache.events.reaped(removed)
 
     def close(self) -> None:
         """Close every store; LMDB syncs what is due."""
@@ -213,24 +243,47 @@ class CacheRegistry:
             cache.store.close()
 
 
+def _is_active(config: Cache) -> bool:
+    return config.type == "memory" and config.memory_or_default().eviction == "active"
+
+
 def _needs_new_store(cache: LiveCache, config: Cache, base_dir: str) -> bool:
     if cache.kind != config.type:
         return True
     store = cache.store
     if not isinstance(store, LmdbStore) or config.lmdb is None:
         return False
-    return store.path != resolve_path(base_dir, config.lmdb.path)
+    return store.path != resolve_path(base_dir, config.lmdb.path) or store.wants_other_layout(
+        config.lmdb
+    )
 
 
-def _change(cache: LiveCache, config: Cache) -> None:
-    """Apply the hot settings of an instance that keeps its store."""
-    store = cache.store
-    store.set_max_entries(config.max_entries)
-    if isinstance(store, LmdbStore) and config.lmdb is not None:
-        store.set_eviction(config.lmdb)
+def _change_lmdb(cache: LiveCache, config: Cache) -> Callable[[], None]:
+    """Apply the hot settings that may fail; returns what takes them back. Raises CacheError."""
+    store, new = cache.store, config.lmdb
+    if not isinstance(store, LmdbStore) or new is None:
+        return lambda: None
+    old_size, old_settings = store.map_size, cache.lmdb_settings
+
+    def undo() -> None:
         try:
-            if config.lmdb.map_size != store.map_size:
-                store.set_map_size(config.lmdb.map_size)
-            store.set_sync(config.lmdb)
+            store.set_map_size(old_size)
+            if old_settings is not None:
+                store.set_sync(old_settings)
+                store.set_eviction(old_settings)
         except CacheError as error:
-            _log.error("cache change failed, the old setting stays", cache=cache.name, error=error)
+            _log.error("cache change cannot be taken back", cache=cache.name, error=error)
+
+    try:
+        if new.map_size != old_size:
+            store.set_map_size(new.map_size)
+        try:
+            store.set_sync(new)
+        except CacheError:
+            store.set_map_size(old_size)
+            raise
+    except CacheError as error:
+        raise CacheError(f"cache '{cache.name}': {error}") from error
+    store.set_eviction(new)
+    cache.lmdb_settings = new
+    return undo

@@ -87,8 +87,10 @@ def make_query(
 Answer = Callable[["ScriptedRun", Exchange], ExchangeResult]
 
 
-def answer(rcode: str = "NOERROR", *, records: Sequence[str] = (), tc: bool = False) -> Answer:
-    """An upstream reply with `rcode` and A records."""
+def answer(
+    rcode: str = "NOERROR", *, records: Sequence[str] = (), tc: bool = False, ttl: int = 60
+) -> Answer:
+    """An upstream reply with `rcode` and A records of `ttl` seconds."""
 
     def build(run: ScriptedRun, exchange: Exchange) -> ExchangeResult:
         query = dns.message.from_wire(exchange.wire)
@@ -98,7 +100,7 @@ def answer(rcode: str = "NOERROR", *, records: Sequence[str] = (), tc: bool = Fa
             reply.flags |= dns.flags.TC
         if records:
             name = query.question[0].name
-            reply.answer.append(dns.rrset.from_text(name, 60, "IN", "A", *records))
+            reply.answer.append(dns.rrset.from_text(name, ttl, "IN", "A", *records))
         return ExchangeResult(reply.to_wire())
 
     return build
@@ -128,9 +130,9 @@ class ScriptedRun:
     setup: Callable[[Transaction], None] = lambda txn: None
     attempts: list[str] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    clock: VirtualClock = field(default_factory=VirtualClock)
 
     def __post_init__(self) -> None:
-        self.clock = VirtualClock()
         self.recorder: Recorder = CounterRegistry().acquire()
         self.txn = Transaction(
             self.transaction_id,

@@ -284,6 +284,10 @@ class LmdbStore:
             files.remove_tree(beside)
         return LmdbStore(self._name, beside, settings, max_entries, 1, events, self._clock)
 
+    def is_beside(self, old: LmdbStore) -> bool:
+        """Whether this is a replacement of `old` that has not taken its place yet."""
+        return self.path == files.reopen_path(old.path)
+
     def take_place_of(self, old: LmdbStore) -> None:
         """Close `old`, drop its files and move to its directory.
 
