@@ -29,6 +29,8 @@ _log = get_log("conduit_core")
 PERIODIC: Final = "periodic"
 # expired keys that wait for the next maintenance; more are found again by later reads
 _MAX_PENDING: Final = 4096
+# decoded values that are kept beside the files
+_MAX_DECODED: Final = 8192
 
 
 def shards_wanted(settings: LmdbSettings) -> int | None:
@@ -43,6 +45,7 @@ class LmdbStore:
 
     __slots__ = (
         "_clock",
+        "_decoded",
         "_events",
         "_flusher",
         "_limit",
@@ -82,6 +85,8 @@ class LmdbStore:
         self._sync = settings.sync
         self._flusher: Flusher | None = None
         self._pending: deque[bytes] = deque(maxlen=_MAX_PENDING)
+        # what the values of lately read keys mean; good for exactly that value
+        self._decoded: dict[bytes, tuple[bytes, Entry]] = {}
         self.path = path
         self._shards: tuple[Shard, ...] = ()
         files.prepare_directory(path)
@@ -156,10 +161,18 @@ class LmdbStore:
         value = self.shard_of(key).get(key)
         if value is None:
             return None
-        entry = decode_value(key, value)
-        if entry is None:
-            _log.warn("stored answer cannot be used", cache=self._name)
-            return None
+        known = self._decoded.get(key)
+        if known is not None and known[0] == value:
+            entry = known[1]
+        else:
+            found = decode_value(key, value)
+            if found is None:
+                _log.warn("stored answer cannot be used", cache=self._name)
+                return None
+            entry = found
+            if len(self._decoded) >= _MAX_DECODED:
+                self._decoded.clear()
+            self._decoded[key] = (value, entry)
         if int(now) >= entry.expires:
             self._pending.append(key)
             return None
