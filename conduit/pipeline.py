@@ -18,9 +18,11 @@ from conduit.lookup.cached import look_up, settle
 from conduit.lookup.caches import CacheRegistry
 from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, TIMED_OUT, forward
 from conduit.observe.counters import Recorder
+from conduit.observe.events.hub import EventHub
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
-from conduit.policy.outcome import DROP, RETRY
+from conduit.observe.tracing import Tracer
+from conduit.policy.outcome import DROP, CONTINUE, RETRY
 from conduit.transaction import (
     DURATION_EXHAUSTED,
     FORWARD,
@@ -44,9 +46,9 @@ _TYPE_AXFR: Final = 252
 
 
 class Environment:
-    """What lives outside the snapshot: health, outstanding forwards, caches, the clock."""
+    """What lives outside the snapshot: health, outstanding forwards, caches, observers, clock."""
 
-    __slots__ = ("caches", "clock", "health", "outstanding")
+    __slots__ = ("caches", "clock", "events", "health", "outstanding", "tracer")
 
     def __init__(
         self,
@@ -54,11 +56,16 @@ class Environment:
         clock: Callable[[], float] = time.monotonic,
         outstanding: OutstandingTable | None = None,
         caches: CacheRegistry | None = None,
+        events: EventHub | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
+        """`events` and `tracer` are None when the process exports or traces nothing."""
         self.health = health
         self.outstanding = outstanding
         self.caches = caches
         self.clock = clock
+        self.events = events
+        self.tracer = tracer
 
 
 class PhaseTimer:
@@ -114,14 +121,23 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         ] += 1
         if timer is not None:
             timer.ended(_PARSE)
+    tracer = environment.tracer
+    parsed = clock() if tracer is not None else 0.0
     request_rules = snapshot.request_rules
+    decision = CONTINUE
     if request_rules is not None and not _expired(txn, clock):
         decision = request_rules(txn)
         if timer is not None:
             timer.ended(_REQUEST_RULES)
-        if decision == DROP:
-            _drop(txn, "request_rules")
-            return
+    if tracer is not None:
+        txn.trace = tracer.begin(txn, clock, parsed, clock())
+    events = environment.events
+    plans = snapshot.event_plans
+    if events is not None and plans:
+        events.query(plans, txn)
+    if decision == DROP:
+        _drop(txn, "request_rules")
+        return
     if txn.listener.is_tcp and query.qtype in (_TYPE_AXFR, _TYPE_IXFR):
         # a transfer is many messages; relaying one of them would corrupt it
         txn.rcode = _NOTIMP
@@ -137,6 +153,8 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         if timer is not None:
             timer.follow(txn.recorder)
             timer.ended(_LOOKUP)
+        if txn.trace is not None:
+            txn.trace.ended("lookup", txn)
         if outcome == FAILED or (
             outcome == ROUTE_FAILED and not snapshot.route_failure_runs_response_rules
         ):
@@ -148,6 +166,8 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         decision = response_rules(txn)
         if timer is not None:
             timer.ended(_RESPONSE_RULES)
+        if txn.trace is not None:
+            txn.trace.ended("response_rules", txn)
         if decision == DROP:
             _drop(txn, "response_rules")
             return
@@ -156,12 +176,16 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
         _count_retry(txn)
         # a retry is never answered from a cache, also one that follows a hit
         txn.cache_eligible = False
-        txn.discard_answer()
         if outcome == ROUTE_FAILED:
             # a failed Route counts no attempt, so its retries need a bound of their own
             route_failures += 1
             if route_failures >= snapshot.max_attempts:
+                txn.discard_answer()
                 break
+        if events is not None and plans:
+            events.retry(plans, txn)
+        txn.discard_answer()
+        if outcome == ROUTE_FAILED:
             # so that a stashed retry pool is honoured by the next Route
             txn.attempt_count = max(1, txn.attempt_count)
     if txn.answer is None and snapshot.no_answer_rules is not None:
@@ -257,6 +281,19 @@ def _drop(txn: Transaction, reason: str) -> None:
         _log.debug("query dropped", txn_id=txn.id, dns_id=txn.query.id, qname=txn.query.qname_text)
 
 
+def _observe_reply(txn: Transaction, reply: bytes) -> None:
+    """Export the reply and end the trace, where the process does either."""
+    environment = txn.environment
+    events = environment.events
+    plans = txn.snapshot.event_plans
+    if events is not None and plans:
+        events.response(plans, txn, reply)
+    trace = txn.trace
+    if trace is not None:
+        trace.ended("send", txn)
+        environment.tracer.finish(txn, trace)
+
+
 def _send(txn: Transaction, timer: PhaseTimer | None, clock: Callable[[], float]) -> None:
     """Choose the reply and fit it to the client (chapter 20 section 16)."""
     query = txn.query
@@ -279,6 +316,7 @@ def _send(txn: Transaction, timer: PhaseTimer | None, clock: Callable[[], float]
                     client_udp_payload_size=limit,
                 )
     txn.reply = reply
+    _observe_reply(txn, reply)
     recorder = txn.recorder
     if recorder is not None:
         family = ip_family(txn.client_address)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from conduit.config import Action, Config, Rule
 from conduit.lookup.profiles import Profile, compile_profiles
+from conduit.observe.events.event_filter import SinkPlan, compile_plans
 from conduit.observe.plan import MetricPlan, resolve_plan
 from conduit.policy.actions import GO_ON, Step
-from conduit.policy.compile import Policy, compile_policy
+from conduit.policy.compile import CompileError, Policy, compile_policy
 from conduit.transaction import Transaction
 from conduit.upstream.pool import PoolTable, compile_pools
 
@@ -27,6 +28,7 @@ class RuntimeSnapshot:
     __slots__ = (
         "client_tcp_uses_upstream_tcp",
         "config",
+        "event_plans",
         "forward_timeout",
         "generation",
         "has_acls",
@@ -68,6 +70,8 @@ class RuntimeSnapshot:
     outstanding_per_backend: int
     upstream_transport: str
     client_tcp_uses_upstream_tcp: bool
+    #: What each dnstap sink takes; empty when nothing is exported.
+    event_plans: tuple[SinkPlan, ...]
     metrics_enabled: bool
     metric_plan: MetricPlan
     #: True when durations are measured.
@@ -115,7 +119,15 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
         outstanding_per_backend=forward.outstanding_per_backend,
         upstream_transport=forward.transport,
         client_tcp_uses_upstream_tcp=forward.client_tcp_uses_upstream_tcp,
+        event_plans=_event_plans(config),
         metrics_enabled=plan.enabled,
         metric_plan=plan,
         timing=plan.timing,
     )
+
+
+def _event_plans(config: Config) -> tuple[SinkPlan, ...]:
+    try:
+        return compile_plans(config.events)
+    except ValueError as error:
+        raise CompileError(f"events.sinks: {error}") from error

@@ -13,6 +13,7 @@ from conduit.observe.counters import Recorder
 from conduit.wire import Query
 
 if TYPE_CHECKING:
+    from conduit.observe.tracing import Trace
     from conduit.snapshot import RuntimeSnapshot
     from conduit.upstream.backend import Backend
 
@@ -107,6 +108,7 @@ class Transaction:
         "source_v6",
         "started",
         "strings",
+        "trace",
         "truncated_on_send",
         "worker_index",
     )
@@ -139,6 +141,8 @@ class Transaction:
         self.environment: Any = None
         #: What scripts of one hook share; the rule pass clears it.
         self.hook_scratch: Any = None
+        #: The phases noted so far, of a transaction that is traced.
+        self.trace: Trace | None = None
         #: Counters of the thread that runs the transaction; None while metrics are off.
         self.recorder: Recorder | None = None
         # policy

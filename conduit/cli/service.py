@@ -16,6 +16,7 @@ from conduit.control.configurator import Configurator, PrepareError
 from conduit.lookup.cache.errors import CacheError
 from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
+from conduit.observe.events.hub import pending_changes
 from conduit.observe.logging import configure, get_log
 from conduit.observe.otlp_push import OtlpPush
 from conduit.observe.plan import resolve_plan
@@ -168,7 +169,12 @@ class _Service:
 
     def _collector(self) -> ExpositionCollector:
         from conduit.observe.exposition import ExpositionCollector
-        from conduit.observe.gauges import cache_readings, health_readings, topology_readings
+        from conduit.observe.gauges import (
+            cache_readings,
+            event_readings,
+            health_readings,
+            topology_readings,
+        )
         from conduit.observe.process import process_readings
 
         with self._exposition_lock:
@@ -187,6 +193,7 @@ class _Service:
                         **health_readings(self._dataplane.health, self._snapshots),
                         **topology_readings(self._snapshots),
                         **cache_readings(self._dataplane.caches),
+                        **event_readings(self._dataplane.events),
                         **process_readings(),
                     },
                     self._metric_plan,
@@ -236,6 +243,10 @@ class _Service:
         def switch() -> None:
             switch_caches()
             self._dataplane.follow(new)
+            if pending_changes(self._dataplane.events.events, new.events):
+                _log.info("events: pending (restart required) — filters follow, sinks do not")
+            if self._config.tracing != new.tracing:
+                _log.info("tracing: pending (restart required) — stored, not in force")
 
         return switch
 
@@ -282,10 +293,6 @@ def _inactive_blocks(config: Config) -> Iterator[str]:
     """Yield the configured blocks that load and validate but do nothing yet."""
     if any(action.type == "rhai" for rule in config.rules.rules for action in rule.actions):
         yield "rules: actions of type rhai"
-    if config.events.sinks:
-        yield "events: sinks"
-    if config.tracing is not None and config.tracing.enabled:
-        yield "tracing"
 
 
 def _log_control(config: Config) -> None:

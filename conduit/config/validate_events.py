@@ -20,6 +20,7 @@ from conduit.config.validate_selectors import (
 _EMIT: Final = ("query", "response", "retry")
 EXTRA_FIELDS: Final = (
     "pool", "backend", "attempt_count", "txn_id", "qname", "rcode", "tags", "client", "sink_name",
+    "answer_source", "cache_instance",
 )  # fmt: skip
 _KEY_SOURCES: Final = frozenset({"qname", "sink_name"})
 

@@ -113,7 +113,12 @@ def forward(
     if recorder is not None:
         recorder.queries_by_pool[(pool.name,)] += 1
     query = txn.query
+    trace = txn.trace
+    if trace is not None:
+        trace.ended("route", txn)
     started = clock()
+    if trace is not None:
+        trace.ended_at("forward", started, txn)
     yield Exchange(
         pool,
         backend,
@@ -133,6 +138,8 @@ def forward(
     assert isinstance(result, ExchangeResult)
     elapsed = clock() - started
     txn.last_rtt_ms = int(elapsed * 1000)
+    if trace is not None:
+        trace.ended("wait_response", txn)
     if recorder is not None and snapshot.timing:
         recorder.forward_duration.observe((pool.name, backend.label), elapsed)
     reply = result.reply

@@ -10,6 +10,8 @@ from conduit.lookup.cache.store import ACTIVE_REAPER, WHEN_FULL, Gauges
 from conduit.lookup.caches import CacheRegistry
 from conduit.observe import families
 from conduit.observe.counters import Key
+from conduit.observe.events.hub import EventHub
+from conduit.observe.events.sink import SinkCounters
 from conduit.observe.families import Family
 from conduit.snapshot import SnapshotRef
 from conduit.upstream.health.registry import HealthRegistry, active_by_pool
@@ -94,6 +96,20 @@ def cache_readings(caches: CacheRegistry) -> dict[Family, Reading]:
         families.CACHE_LMDB_SHARDS: by_cache(lambda g: g.lmdb_shards),
         families.CACHE_EVICTIONS: evictions,
         families.CACHE_LMDB_ERRORS: errors,
+    }
+
+
+def event_readings(events: EventHub) -> dict[Family, Reading]:
+    """Return the readings of the event sinks."""
+
+    def by_sink(value: Callable[[SinkCounters], float]) -> Reading:
+        return lambda: {(name,): value(counts) for name, counts in events.counters().items()}
+
+    return {
+        families.EVENTS_ENQUEUED_QUERY: by_sink(lambda counts: counts.enqueued_query),
+        families.EVENTS_ENQUEUED_RESPONSE: by_sink(lambda counts: counts.enqueued_response),
+        families.EVENTS_QUEUE_DROPPED: by_sink(lambda counts: counts.queue_dropped),
+        families.EVENTS_DELIVERED: by_sink(lambda counts: counts.delivered),
     }
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from conduit.config import Config
 from conduit.lookup.caches import CacheRegistry
 from conduit.observe.counters import CounterRegistry
+from conduit.observe.events.hub import EventHub
 from conduit.observe.logging import get_log
+from conduit.observe.tracing import Tracer
 from conduit.pipeline import Environment
 from conduit.runtime.bind import BindError, BoundListener, bind_all
 from conduit.runtime.inflight import InflightLimits
@@ -66,8 +68,15 @@ class Dataplane:
         self._prober = Prober(self.health, counters)
         self.caches = CacheRegistry(_lookup_concurrency(config))
         self.caches.prepare(config.caches, base_dir)()
+        #: The dnstap sinks; those of the start until the process ends.
+        self.events = EventHub(config.events, base_dir)
+        self.tracer = Tracer(config.tracing)
         self._environment = Environment(
-            health=self.health, outstanding=self.outstanding, caches=self.caches
+            health=self.health,
+            outstanding=self.outstanding,
+            caches=self.caches,
+            events=self.events if config.events.sinks else None,
+            tracer=self.tracer if self.tracer.enabled else None,
         )
         self.workers = self._new_workers()
         self._listeners: list[UdpListener | TcpListener] = []
@@ -89,6 +98,7 @@ class Dataplane:
             thread.start()
         self._prober.start()
         self.caches.start()
+        self.events.start()
         if not bound:
             _log.warn("no listeners configured: no DNS is served")
 
@@ -133,6 +143,7 @@ class Dataplane:
         self.workers.stop()
         self._connections.close()
         self.caches.close()
+        self.events.stop()
 
     def _new_workers(self) -> WorkerPool | SplitPool:
         config = self._config
