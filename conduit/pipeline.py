@@ -22,7 +22,7 @@ from conduit.observe.events.hub import EventHub
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
 from conduit.observe.tracing import Tracer
-from conduit.policy.outcome import DROP, CONTINUE, RETRY
+from conduit.policy.outcome import CONTINUE, DROP, RETRY
 from conduit.transaction import (
     DURATION_EXHAUSTED,
     FORWARD,

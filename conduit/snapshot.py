@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from conduit.config import Action, Config, Rule
+from conduit.config import Config
 from conduit.lookup.profiles import Profile, compile_profiles
 from conduit.observe.events.event_filter import SinkPlan, compile_plans
 from conduit.observe.plan import MetricPlan, resolve_plan
-from conduit.policy.actions import GO_ON, Step
 from conduit.policy.compile import CompileError, Policy, compile_policy
 from conduit.transaction import Transaction
 from conduit.upstream.pool import PoolTable, compile_pools
+
+if TYPE_CHECKING:
+    from conduit.scripting.reports import ScriptReports
 
 RulePass = Callable[[Transaction], int]
 
@@ -44,9 +47,11 @@ class RuntimeSnapshot:
         "request_rules",
         "response_rules",
         "route_failure_runs_response_rules",
+        "script_reports",
         "selection_generation",
         "timing",
         "upstream_transport",
+        "warnings",
     )
 
     config: Config
@@ -76,6 +81,10 @@ class RuntimeSnapshot:
     metric_plan: MetricPlan
     #: True when durations are measured.
     timing: bool
+    #: What the operator should know of the scripts.
+    warnings: tuple[str, ...]
+    #: Counts and log lines of the scripts; None without scripts.
+    script_reports: ScriptReports | None
 
 
 class SnapshotRef:
@@ -87,18 +96,13 @@ class SnapshotRef:
         self.current = current
 
 
-def _script_without_engine(rule: Rule, action: Action) -> Step:
-    """Scripts load and validate but do nothing until the engine is there; the daemon says so."""
-    return lambda txn: GO_ON
-
-
 def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeSnapshot:
     """Compile a validated configuration into the snapshot of `generation` (from 1).
 
     Relative paths in it are taken from `base_dir`. Raises CompileError.
     """
-    policy = compile_policy(config, base_dir, _script_without_engine)
     plan = resolve_plan(config.metrics)
+    policy, warnings, reports = _compile_policy(config, base_dir, plan)
     forward = config.forward
     orchestrator = config.orchestrator
     return RuntimeSnapshot(
@@ -120,6 +124,8 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
         upstream_transport=forward.transport,
         client_tcp_uses_upstream_tcp=forward.client_tcp_uses_upstream_tcp,
         event_plans=_event_plans(config),
+        warnings=warnings,
+        script_reports=reports,
         metrics_enabled=plan.enabled,
         metric_plan=plan,
         timing=plan.timing,
@@ -131,3 +137,20 @@ def _event_plans(config: Config) -> tuple[SinkPlan, ...]:
         return compile_plans(config.events)
     except ValueError as error:
         raise CompileError(f"events.sinks: {error}") from error
+
+
+def _compile_policy(
+    config: Config, base_dir: str, plan: MetricPlan
+) -> tuple[Policy, tuple[str, ...], ScriptReports | None]:
+    rules = config.rules.rules
+    listed = config.metrics.user_metrics if config.metrics is not None and rules else ()
+    if not listed and not any(action.type == "rhai" for rule in rules for action in rule.actions):
+        return compile_policy(config, base_dir, None), (), None
+    # the engine is imported only where a configuration has scripts
+    from conduit.scripting.reports import ScriptReports
+    from conduit.scripting.scripts import ScriptSet
+
+    reports = ScriptReports()
+    scripts = ScriptSet(config, base_dir, reports)
+    policy = compile_policy(config, base_dir, scripts.compiler)
+    return policy, scripts.finish(plan), reports

@@ -75,10 +75,24 @@ def check_file(path: str) -> FileResult:
     try:
         snapshot = compile_snapshot(loaded.config, 1, loaded.base_dir)
     except CompileError as error:
-        report = Report(path, _document(path), "compile")
-        report.error(_origin(str(error), loaded.config), str(error), "compile")
-        return FileResult(path, (*report.errors, *loaded.warnings, *advice), True)
-    return FileResult(path, (*loaded.warnings, *advice), True, snapshot)
+        found = _compile_finding(path, error, loaded)
+        return FileResult(path, (found, *loaded.warnings, *advice), True)
+    report = Report(path, None)
+    for warning in snapshot.warnings:
+        report.warn((), warning, "script-metric")
+    return FileResult(path, (*loaded.warnings, *advice, *report.warnings), True, snapshot)
+
+
+def _compile_finding(path: str, error: CompileError, loaded: LoadedConfig) -> Diagnostic:
+    """Return the finding for what does not compile: in the script itself where it is known."""
+    if error.file:
+        message = f"{error}\n{error.pointer}" if error.pointer else str(error)
+        return Diagnostic(
+            error.file, error.line, error.column, "", message, "error", "compile", "script"
+        )
+    report = Report(path, _document(path), "compile")
+    report.error(_origin(str(error), loaded.config), str(error), "compile")
+    return report.errors[0]
 
 
 def _advice(loaded: LoadedConfig) -> list[Diagnostic]:

@@ -190,6 +190,8 @@ def explain(file: str, snapshot: RuntimeSnapshot, options: ExplainOptions) -> Ex
         ingress.close()
         for txn in admitted:
             txn.worker_index = options.id
+            if snapshot.metrics_enabled:
+                txn.recorder = context.counters.acquire()
             _drive(txn, snapshot, upstream, clock, journal)
             journal.note_stop(txn)
     finally:

@@ -24,11 +24,13 @@ from conduit.cli.explain_record import (
 )
 from conduit.cli.explain_selectors import examine, rcode_text
 from conduit.cli.explain_upstream import VirtualClock
+from conduit.observe.counters import Key
 from conduit.policy.actions import GO_ON
 from conduit.policy.actions import Step as ActionStep
 from conduit.policy.outcome import DROP as PASS_DROP
 from conduit.policy.outcome import RETRY as PASS_RETRY
 from conduit.policy.rules import CompiledRule, RuleSet
+from conduit.scripting.reports import ScriptReports
 from conduit.snapshot import RulePass as RunRules
 from conduit.snapshot import RuntimeSnapshot
 from conduit.transaction import Transaction
@@ -190,27 +192,48 @@ class _ObservedRules:
             matched.position,
             matched.name,
             (),
-            _observed_steps(matched.steps, step.actions),
+            _observed_steps(matched.steps, step.actions, self._snapshot.script_reports),
         ).run(txn)
         step.outcome = {PASS_DROP: DROP, PASS_RETRY: RETRY}.get(outcome, CONTINUE)
         return outcome
 
 
 def _observed_steps(
-    steps: Sequence[ActionStep], actions: Sequence[ActionFacts]
+    steps: Sequence[ActionStep], actions: Sequence[ActionFacts], reports: ScriptReports | None
 ) -> list[ActionStep]:
     def observed(step: ActionStep, action: ActionFacts) -> ActionStep:
         def run(txn: Transaction) -> int:
             before = _state(txn)
+            counted = _counted(txn)
+            events: list[str] = []
+            if reports is not None:
+                reports.observer = events.append
             result = step(txn)
             action.ran = True
             action.ended_rule = result != GO_ON
             action.effects = _difference(before, _state(txn))
+            events += [
+                f"counts {count - counted.get(key, 0)} in metric {_metric(key)}"
+                for key, count in _counted(txn).items()
+                if count != counted.get(key, 0)
+            ]
+            action.events = tuple(events)
             return result
 
         return run
 
     return [observed(step, action) for step, action in zip(steps, actions, strict=True)]
+
+
+def _counted(txn: Transaction) -> dict[Key, int]:
+    return {} if txn.recorder is None else dict(txn.recorder.user)
+
+
+def _metric(key: Key) -> str:
+    name, labels = key
+    assert isinstance(labels, tuple)
+    shown = ", ".join(f"{label}={value}" for label, value in labels)
+    return f"{name}{{{shown}}}" if shown else str(name)
 
 
 _State = dict[tuple[str, str | None], str | None]

@@ -78,13 +78,17 @@ class Effect:
 
 @dataclass(slots=True)
 class ActionFacts:
-    """One action of the matched rule; `ended_rule` tells that it was a hard drop or retry."""
+    """One action of the matched rule; `ended_rule` tells that it was a hard drop or retry.
+
+    `events` is what a script did besides: log lines, counted metrics, failures.
+    """
 
     type: str
     value: str
     ran: bool = False
     ended_rule: bool = False
     effects: tuple[Effect, ...] = ()
+    events: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -134,6 +134,8 @@ def _rule_pass(number: int, step: RulePass) -> Iterator[_Line]:
     yield 1, f"'{step.matched.name}' matches{_why(step.matched)}"
     for action in step.actions:
         yield 2, f"{_action(action)}{_effects(action)}"
+        for event in action.events:
+            yield 3, event
     yield 1, f"outcome: {step.outcome}"
 
 

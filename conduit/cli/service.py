@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conduit.config import Config, ConfigError, LoadedConfig, config_base_dir, load_file
@@ -56,7 +56,8 @@ def run_service(path: str, demo: str | None) -> int:
     try:
         service = _Service(path, loaded)
     except CompileError as error:
-        sys.stderr.write(f"{path}: {error}\nError: config compile failed\n")
+        pointer = f"{error.pointer}\n" if error.pointer else ""
+        sys.stderr.write(f"{path}: {error}\n{pointer}Error: config compile failed\n")
         return 1
     except CacheError as error:
         _log.error("cache store cannot be opened", error=error)
@@ -126,8 +127,8 @@ class _Service:
         self._scrape.start(self._config)
         self._push.follow(self._config)
         _log_control(self._config)
-        for block in _inactive_blocks(self._config):
-            _log.warn("configured, but not active in this version", block=block)
+        for warning in self._snapshots.current.warnings:
+            _log.warn(warning)
         if self._manager.watchdog_interval is not None:
             self._watchdog = WatchdogThread(self._manager, self._dataplane.is_alive)
             self._watchdog.start()
@@ -287,12 +288,6 @@ def _raise_descriptor_limit() -> None:
 
 def _second_stop_signal() -> bool:
     return signal.sigtimedwait(_STOP_SIGNALS, 0) is not None
-
-
-def _inactive_blocks(config: Config) -> Iterator[str]:
-    """Yield the configured blocks that load and validate but do nothing yet."""
-    if any(action.type == "rhai" for rule in config.rules.rules for action in rule.actions):
-        yield "rules: actions of type rhai"
 
 
 def _log_control(config: Config) -> None:

@@ -14,10 +14,25 @@ from conduit.policy.tables import Table, TableError, load_tables
 
 #: Compiles a `rhai` action of one rule to a step; raises CompileError for a broken script.
 ScriptCompiler = Callable[[Rule, Action], Step]
+#: Makes the compiler once the tables that scripts may ask are loaded.
+ScriptCompilerOf = Callable[[Mapping[str, Table]], ScriptCompiler]
 
 
 class CompileError(Exception):
-    """The configuration is valid but cannot be compiled; the text names object and cause."""
+    """The configuration is valid but cannot be compiled; the text names object and cause.
+
+    For a script, `file`, `line` and `column` (from 1) give the place, and `pointer` is the source
+    line with a caret below the place; elsewhere they are empty.
+    """
+
+    def __init__(
+        self, message: str, *, file: str = "", line: int = 0, column: int = 0, pointer: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.column = column
+        self.pointer = pointer
 
 
 @dataclass(frozen=True)
@@ -39,16 +54,20 @@ class Policy:
         return self.listener_acls.get((listener.address, listener.protocol), self.default_acl)
 
 
-def compile_policy(config: Config, base_dir: str, compile_script: ScriptCompiler) -> Policy:
+def compile_policy(
+    config: Config, base_dir: str, script_compiler: ScriptCompilerOf | None
+) -> Policy:
     """Compile a validated configuration; relative paths are taken from `base_dir`.
 
-    Raises CompileError at the first problem.
+    `script_compiler` may be None when no rule has a script. Raises CompileError at the first
+    problem.
     """
     try:
         tables = load_tables(config.data_sources, config.data_source_limits, base_dir)
     except TableError as error:
         raise CompileError(str(error)) from error
     rules = config.rules.rules
+    compile_script = script_compiler(tables) if script_compiler is not None else None
     try:
         steps = {rule.name: _compile_steps(rule, compile_script) for rule in rules}
         request, response, no_answer = (
@@ -74,10 +93,11 @@ def compile_policy(config: Config, base_dir: str, compile_script: ScriptCompiler
     )
 
 
-def _compile_steps(rule: Rule, compile_script: ScriptCompiler) -> Sequence[Step]:
+def _compile_steps(rule: Rule, compile_script: ScriptCompiler | None) -> Sequence[Step]:
     steps: list[Step] = []
     for action in rule.actions:
         if action.type == "rhai":
+            assert compile_script is not None
             steps.append(compile_script(rule, action))
             continue
         try:

@@ -28,40 +28,26 @@ Increment = tuple[str, int, tuple[tuple[str, str], ...]]
 
 
 class Effects:
-    """What one run wants to change; scripts reach it only through `txn` and `metrics`."""
+    """What one run wants to change; scripts reach it only through `txn` and `metrics`.
 
-    __slots__ = (
-        "cache_eligible",
-        "hard_drop",
-        "hard_retry",
-        "increments",
-        "pool",
-        "rcode",
-        "retry_pool",
-        "retry_source_v4",
-        "retry_source_v6",
-        "soft_drop",
-        "soft_retry",
-        "source_v4",
-        "source_v6",
-        "tags",
-    )
+    A field that was not written is not in the instance: most runs write one or two.
+    """
 
-    def __init__(self) -> None:
-        self.pool: Any = UNSET
-        self.retry_pool: Any = UNSET
-        self.tags: dict[str, object] | None = None
-        self.rcode: Any = UNSET
-        self.source_v4: Any = UNSET
-        self.source_v6: Any = UNSET
-        self.retry_source_v4: Any = UNSET
-        self.retry_source_v6: Any = UNSET
-        self.soft_drop: Any = UNSET
-        self.soft_retry: Any = UNSET
-        self.hard_drop = False
-        self.hard_retry = False
-        self.cache_eligible: Any = UNSET
-        self.increments: list[Increment] | None = None
+    pool: Any = UNSET
+    retry_pool: Any = UNSET
+    tags: dict[str, object] | None = None
+    rcode: Any = UNSET
+    source_v4: Any = UNSET
+    source_v6: Any = UNSET
+    retry_source_v4: Any = UNSET
+    retry_source_v6: Any = UNSET
+    soft_drop: Any = UNSET
+    soft_retry: Any = UNSET
+    hard_drop = False
+    hard_retry = False
+    cache_eligible: Any = UNSET
+    lookup_profile: str | None = None
+    increments: list[Increment] | None = None
 
     def write_tag(self, key: str, value: object) -> None:
         """Note a tag: True or False for a boolean one, text for a string one, or `CLEARED`."""
@@ -69,11 +55,19 @@ class Effects:
             self.tags = {}
         self.tags[key] = value
 
+    def count(self, name: str, amount: int, labels: tuple[tuple[str, str], ...]) -> None:
+        """Queue an increment; `labels` are sorted by key."""
+        if self.increments is None:
+            self.increments = []
+        self.increments.append((name, amount, labels))
+
     def apply(self, txn: Transaction) -> int:
         """Apply everything to `txn`; returns the step result of the action.
 
         Increments are recorded only while the metric is collected.
         """
+        if not self.__dict__:
+            return GO_ON
         if self.pool is not UNSET:
             txn.selected_pool = self.pool
         if self.retry_pool is not UNSET:
@@ -90,6 +84,8 @@ class Effects:
             txn.soft_drop = self.soft_drop
         if self.cache_eligible is not UNSET:
             txn.cache_eligible = self.cache_eligible
+        if self.lookup_profile is not None:
+            txn.set_lookup_profile(self.lookup_profile)
         if self.increments is not None:
             self._count(txn, self.increments)
         if self.soft_retry is not UNSET:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from conduit.observe.logging import get_log
@@ -59,10 +60,14 @@ class ScriptReports:
         self._lock = threading.Lock()
         self._unknown: dict[tuple[str, str], _Throttle] = {}
         self._lines: dict[tuple[str, str, str], _Throttle] = {}
+        #: Told of everything, unthrottled, by who explains one query.
+        self.observer: Callable[[str], None] | None = None
 
     def failed(self, recorder: Recorder | None, script: str, rule: str, error: str) -> None:
         """Report a failed run."""
         reason = reason_of(error)
+        if self.observer is not None:
+            self.observer(f"fails ({reason}), its effects are dropped: {error}")
         if recorder is not None:
             recorder.script_errors[(reason, script, "")] += 1
         _log.warn("rhai script error", script=script, rule=rule, reason=reason, error=error)
@@ -70,6 +75,8 @@ class ScriptReports:
     def unknown_table(self, recorder: Recorder | None, script: str, rule: str, table: str) -> None:
         """Report a look-up in a table that does not exist; the run goes on."""
         label = table_label(table)
+        if self.observer is not None:
+            self.observer(f"asks table '{table}', which does not exist")
         if recorder is not None:
             recorder.script_errors[("lookup_unknown_table", script, label)] += 1
         now = time.monotonic()
@@ -96,10 +103,14 @@ class ScriptReports:
 
     def bad_address(self, table: str, address: str) -> None:
         """Report a `lookup_ip` of something that is no address."""
+        if self.observer is not None:
+            self.observer(f"asks table '{table}' for '{address}', which is no address")
         _log.warn("lookup_ip: invalid IP address argument", table=table, addr=address)
 
     def script_line(self, level: str, script: str, rule: str, txn_id: int, message: str) -> None:
         """Log a line that a script wrote: calls 1, 100, 200, ... of each script and rule."""
+        if self.observer is not None:
+            self.observer(f"logs at {level}: {shorten(message)}")
         with self._lock:
             throttle = self._lines.setdefault((script, rule, level), _Throttle())
             throttle.total += 1

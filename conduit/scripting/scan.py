@@ -46,6 +46,11 @@ class UserMetric:
     labels: frozenset[str]
     path: str
     line: int
+    #: The label keys in the order of the series.
+    ordered: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ordered = tuple(sorted(self.labels))
 
 
 @dataclass

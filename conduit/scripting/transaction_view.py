@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from conduit.config.address import parse_source_address
 from conduit.policy.sampling import BUCKETS, global_bucket, salted_bucket, threshold
+from conduit.rhai import Array, Map, StopScript
 from conduit.scripting.effects import CLEARED, Effects
 from conduit.scripting.enums import (
     DnsOpcode,
@@ -31,10 +32,6 @@ _TC: Final = 0x02
 
 class HostError(Exception):
     """A host call cannot be carried out; the script may catch it."""
-
-
-class ScriptEnd(BaseException):
-    """The script has ended itself, successfully; no script can catch this."""
 
 
 class TransactionView:
@@ -77,22 +74,22 @@ class TransactionView:
 
     # question and response
 
-    def question(self) -> dict[str, object]:
+    def question(self) -> Map:
         """Return the client's question; keys that are not known are absent."""
         query = self._txn.query
-        found: dict[str, object] = {
-            "qname": query.qname_text,
-            "qtype": RecordType(query.qtype),
-            "qclass": QueryClass(query.qclass),
-            "opcode": DnsOpcode(query.opcode),
-            "id": query.id,
-        }
+        found = Map(
+            qname=query.qname_text,
+            qtype=RecordType(query.qtype),
+            qclass=QueryClass(query.qclass),
+            opcode=DnsOpcode(query.opcode),
+            id=query.id,
+        )
         options = _option_codes(query.wire, query.opt_offset)
         if options:
-            found["edns_options"] = [EdnsOptionCode(code) for code in options]
+            found["edns_options"] = Array(EdnsOptionCode(code) for code in options)
         return found
 
-    def response(self) -> dict[str, object]:
+    def response(self) -> Map:
         """Return the present attempt's response; raises HostError on the request hook."""
         if not self._on_response:
             raise HostError("response() is not available in request phase")
@@ -178,6 +175,11 @@ class TransactionView:
         backend = self._txn.selected_backend
         return backend.label if backend is not None else ""
 
+    def set_lookup_profile(self, name: str) -> None:
+        """Choose the lookup profile; no effect on the response hook, where it is locked."""
+        if not self._on_response:
+            self.effects.lookup_profile = name
+
     def set_cache_lookup_eligible(self, eligible: bool) -> None:
         """Let cache providers answer this query, or bypass them; no effect on the response hook."""
         if not self._on_response:
@@ -242,7 +244,7 @@ class TransactionView:
     def drop_query_now(self) -> None:
         """Hard drop: the script ends here."""
         self.effects.hard_drop = True
-        raise ScriptEnd
+        raise StopScript
 
     def clear_drop(self) -> None:
         """Cancel a soft drop of this rule."""
@@ -257,7 +259,7 @@ class TransactionView:
         """Hard retry: the script ends here; no effect on the request hook."""
         if self._on_response:
             self.effects.hard_retry = True
-            raise ScriptEnd
+            raise StopScript
 
     def clear_retry(self) -> None:
         """Cancel a soft retry of this rule."""
@@ -276,8 +278,8 @@ class TransactionView:
 
     # tags
 
-    def set_tag(self, key: str, value: object) -> None:
-        """Set a boolean tag, or a string tag for a value given as text."""
+    def set_tag(self, key: str, value: bool | str) -> None:
+        """Set a boolean tag, or a string tag."""
         self.effects.write_tag(key, value)
 
     def clear_tag(self, key: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from conduit.cli.check import main
+from conduit.cli.check import check_file, main
 from conduit.cli.explain import ExplainOptions, build_query
+from conduit.cli.explain import explain as explain_query
 from conduit.cli.explain_upstream import UsageError
 from conduit.wire import Query, parse_query
 
@@ -576,3 +577,48 @@ def test_query_on_the_wire() -> None:
     assert (query.qname_text, query.has_opt) == (".", False)
     with pytest.raises(UsageError):
         build_query(ExplainOptions("a", edns=-1))
+
+
+def test_a_script_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("bad.test.,block\n")
+    (tmp_path / "p.rhai").write_text(
+        'if lookup("t", txn.question().qname) == "block" {\n'
+        '    metrics.inc("blocked", 2);\n    log.warn("no");\n    txn.set_pool("b");\n}\n'
+        "else { txn.oops(); }\n"
+    )
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "schema_version: 1\n"
+        "listeners: {listeners: [{address: '127.0.0.1:15353', protocol: udp}]}\n"
+        "pools: [{name: b, backends: [{address: '192.0.2.1:53'}]}]\n"
+        "metrics: {enabled: true}\n"
+        "data_sources: [{name: t, type: csv, path: t.csv}]\n"
+        "rules: {rules: [{name: r, hook: request, selectors: [], "
+        "actions: [{type: rhai, value: p.rhai}]}]}\n"
+    )
+    result = check_file(str(config))
+    assert result.snapshot is not None
+    blocked = explain_query(str(config), result.snapshot, ExplainOptions("bad.test"))
+    (action,) = blocked.steps[0].actions  # type: ignore[union-attr]
+    assert action.events == ("logs at warn: no", "counts 2 in metric blocked")
+    assert [(e.field, e.after) for e in action.effects] == [("pool", "b")]
+    other = explain_query(str(config), result.snapshot, ExplainOptions("good.test"))
+    (action,) = other.steps[0].actions  # type: ignore[union-attr]
+    assert action.effects == ()
+    (event,) = action.events
+    assert event.startswith("fails (eval), its effects are dropped: Function not found: oops")
+    assert other.client.rcode == "NOERROR"
+
+
+def test_a_broken_script_is_a_finding_in_the_script(tmp_path: Path) -> None:
+    (tmp_path / "p.rhai").write_text("let a = 1;\nlet b = (;\n")
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "schema_version: 1\nlisteners: {listeners: []}\n"
+        "pools: [{name: b, backends: [{address: '192.0.2.1:53'}]}]\n"
+        "rules: {rules: [{name: r, hook: request, selectors: [], "
+        "actions: [{type: rhai, value: p.rhai}]}]}\n"
+    )
+    (finding,) = [d for d in check_file(str(config)).diagnostics if d.severity == "error"]
+    assert finding.place == f"{tmp_path}/p.rhai:2:10"
+    assert finding.message.endswith("let b = (;\n         ^")

@@ -153,7 +153,9 @@ def test_dead_rules_match_nothing_in_the_rule_pass(tmp_path: Path) -> None:
             if f.code in ("rule-unreachable", "selector-conflict")
         }
         snapshot = snapshot_of(TWO_BACKENDS + rules(*texts))
-        policy = compile_policy(loaded.config, loaded.base_dir, lambda rule, action: lambda txn: 0)
+        policy = compile_policy(
+            loaded.config, loaded.base_dir, lambda tables: lambda rule, action: lambda txn: 0
+        )
         assert policy.request is not None
         found = {
             match.position
