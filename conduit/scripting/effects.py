@@ -5,7 +5,7 @@ The order of application and the rule that the last call wins are those of chapt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from conduit.policy.actions import DROP_NOW, GO_ON, RETRY_NOW
 
@@ -13,18 +13,30 @@ if TYPE_CHECKING:
     from conduit.transaction import Transaction
 
 
-class _Unset:
-    """The type of `UNSET`: nothing was written; None means that a field was cleared."""
-
-    __slots__ = ()
-
-
-UNSET: Final = _Unset()
 #: A tag that the script removed.
-CLEARED: Final = _Unset()
+CLEARED: Final = object()
 
 #: An increment: metric name, amount, label pairs sorted by key.
 Increment = tuple[str, int, tuple[tuple[str, str], ...]]
+
+
+#: Fields that are copied as they are, with the name they have in the transaction.
+_PLAIN: Final = {
+    "pool": "selected_pool",
+    "retry_pool": "retry_pool",
+    "rcode": "rcode",
+    "source_v4": "source_v4",
+    "source_v6": "source_v6",
+    "retry_source_v4": "retry_source_v4",
+    "retry_source_v6": "retry_source_v6",
+    "soft_drop": "soft_drop",
+    "soft_retry": "soft_retry",
+    "cache_eligible": "cache_eligible",
+}
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 class Effects:
@@ -33,20 +45,22 @@ class Effects:
     A field that was not written is not in the instance: most runs write one or two.
     """
 
-    pool: Any = UNSET
-    retry_pool: Any = UNSET
+    # what a script may write; None clears
+    pool: str | None
+    retry_pool: str | None
+    rcode: int
+    source_v4: str
+    source_v6: str
+    retry_source_v4: str | None
+    retry_source_v6: str | None
+    soft_drop: bool
+    soft_retry: bool
+    cache_eligible: bool
+    lookup_profile: str
+    # what is read here as well
     tags: dict[str, object] | None = None
-    rcode: Any = UNSET
-    source_v4: Any = UNSET
-    source_v6: Any = UNSET
-    retry_source_v4: Any = UNSET
-    retry_source_v6: Any = UNSET
-    soft_drop: Any = UNSET
-    soft_retry: Any = UNSET
     hard_drop = False
     hard_retry = False
-    cache_eligible: Any = UNSET
-    lookup_profile: str | None = None
     increments: list[Increment] | None = None
 
     def write_tag(self, key: str, value: object) -> None:
@@ -66,37 +80,25 @@ class Effects:
 
         Increments are recorded only while the metric is collected.
         """
-        if not self.__dict__:
-            return GO_ON
-        if self.pool is not UNSET:
-            txn.selected_pool = self.pool
-        if self.retry_pool is not UNSET:
-            txn.retry_pool = self.retry_pool
-        if self.tags is not None:
-            self._apply_tags(txn, self.tags)
-        if self.rcode is not UNSET:
-            txn.rcode = self.rcode
-        for attribute in ("source_v4", "source_v6", "retry_source_v4", "retry_source_v6"):
-            value = getattr(self, attribute)
-            if value is not UNSET:
+        # fields are independent of each other: the order of their application cannot be seen
+        for name, value in self.__dict__.items():
+            attribute = _PLAIN.get(name)
+            if attribute is not None:
                 setattr(txn, attribute, value)
-        if self.soft_drop is not UNSET:
-            txn.soft_drop = self.soft_drop
-        if self.cache_eligible is not UNSET:
-            txn.cache_eligible = self.cache_eligible
-        if self.lookup_profile is not None:
-            txn.set_lookup_profile(self.lookup_profile)
-        if self.increments is not None:
-            self._count(txn, self.increments)
-        if self.soft_retry is not UNSET:
-            txn.soft_retry = self.soft_retry
+            elif name == "tags":
+                self._apply_tags(txn, value)
+            elif name == "increments":
+                self._count(txn, value)
+            elif name == "lookup_profile":
+                txn.set_lookup_profile(value)
         if self.hard_drop:
             return DROP_NOW
         return RETRY_NOW if self.hard_retry else GO_ON
 
     @staticmethod
     def _apply_tags(txn: Transaction, tags: dict[str, object]) -> None:
-        for key in sorted(tags, key=lambda text: text.encode("utf-8")):
+        keys = sorted(tags, key=_octets) if len(tags) > 1 else tags
+        for key in keys:
             value = tags[key]
             # one value a key: writing one kind replaces the other
             txn.clear_tag(key)

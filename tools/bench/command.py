@@ -20,6 +20,7 @@ SCENARIOS = {
     "forward": forwarding.forward,
     "slow": forwarding.slow,
     "rules": policy.rules,
+    "script": policy.script,
     "cache": caching.hits,
     "cache-store": caching.stores,
     "churn": caching.churn,
