@@ -17,7 +17,7 @@ from conduit.lookup.await_fill import AwaitFill
 from conduit.lookup.cached import look_up, settle
 from conduit.lookup.caches import CacheRegistry
 from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, TIMED_OUT, forward
-from conduit.observe.counters import Recorder
+from conduit.observe.counters import BATCH, Recorder
 from conduit.observe.events.hub import EventHub
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
@@ -71,22 +71,26 @@ class Environment:
 class PhaseTimer:
     """Times the top-level phases of one transaction; made only while durations are measured."""
 
-    __slots__ = ("_clock", "_mark", "_observe")
+    __slots__ = ("_clock", "_histogram", "_mark")
 
     def __init__(self, recorder: Recorder, clock: Callable[[], float]) -> None:
-        self._observe = recorder.phase_duration.observe
+        self._histogram = recorder.phase_duration
         self._clock = clock
         self._mark = clock()
 
     def follow(self, recorder: Recorder | None) -> None:
         """Go on with the recorder of the thread that runs the transaction now."""
         if recorder is not None:
-            self._observe = recorder.phase_duration.observe
+            self._histogram = recorder.phase_duration
 
     def ended(self, phase: tuple[str]) -> None:
         """The phase that began at the end of the one before has ended."""
         now = self._clock()
-        self._observe(phase, now - self._mark)
+        histogram = self._histogram
+        values = histogram.pending[phase]
+        values.append(now - self._mark)
+        if len(values) >= BATCH:
+            histogram.fold(phase)
         self._mark = now
 
 

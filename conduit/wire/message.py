@@ -77,6 +77,8 @@ def message_decodes(wire: bytes, question: bytes = b"") -> bool:
         return False
     header = unpack_header(wire)
     if question and header[2] == 1 and wire.startswith(question, HEADER_LENGTH):
+        if _is_usual(wire, HEADER_LENGTH + len(question), header):
+            return True
         known = set()
         position = HEADER_LENGTH
         while octet := wire[position]:
@@ -86,6 +88,33 @@ def message_decodes(wire: bytes, question: bytes = b"") -> bool:
         return walk_records(wire, position + 5, header, [], known) != MALFORMED
     position = skip_questions(wire, header[2])
     return position >= 0 and walk_records(wire, position, header, []) != MALFORMED
+
+
+# an address record of the name asked for, up to its TTL; and a plain OPT up to its payload size
+_ADDRESS: Final = {b"\xc0\x0c\0\x01\0\x01": b"\0\x04", b"\xc0\x0c\0\x1c\0\x01": b"\0\x10"}
+_OPT_START: Final = b"\0\0\x29"
+
+
+def _is_usual(wire: bytes, position: int, header: tuple[int, ...]) -> bool:
+    """Whether the records from `position` are addresses of the name asked for and a plain OPT.
+
+    Most answers are; True means well formed, False that they have to be walked.
+    """
+    if header[4]:
+        return False
+    for _ in range(header[3]):
+        length = _ADDRESS.get(wire[position : position + 6])
+        if length is None or wire[position + 10 : position + 12] != length:
+            return False
+        position += 12 + length[1]
+    if header[5]:
+        if header[5] > 1 or not wire.startswith(_OPT_START, position):
+            return False
+        if wire[position + 9 : position + 11] != b"\0\0":
+            return False
+        position += 11
+    # what follows the last record is not read by anybody, so it is no fault
+    return position <= len(wire)
 
 
 def extended_rcode(wire: bytes) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.bench import caching, forwarding, policy
+from tools.bench import caching, forwarding, observing, policy
 from tools.bench.report import Bars, say
 
 SCENARIOS = {
@@ -24,6 +24,7 @@ SCENARIOS = {
     "cache": caching.hits,
     "cache-store": caching.stores,
     "churn": caching.churn,
+    "observe": observing.observe,
 }
 
 

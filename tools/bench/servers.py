@@ -59,7 +59,9 @@ def start_conduit(
         f'    - {{ address: "127.0.0.1:{port}", protocol: udp, rcvbuf: 1048576 }}\n'
         f'pools:\n  - name: default\n    backends: [{{ address: "127.0.0.1:{upstream}" }}]\n'
         "forward: { outstanding_per_backend: 10000 }\n"
-        "orchestrator: { txn_table_capacity: 4096 }\nlogging: { level: warn }\n" + extra
+        "orchestrator: { txn_table_capacity: 4096 }\n"
+        + ("" if "logging:" in extra else "logging: { level: warn }\n")
+        + extra
     )
     command = command or [sys.executable, "-m", "conduit.cli.daemon"]
     return Measured(name, [*command, "-c", str(path)], port, folder / f"{name}.log")
