@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conduit.config import Config
-from conduit.lookup.profiles import Profile, compile_profiles
+from conduit.lookup.profiles import Profile, asks_cache, compile_profiles
 from conduit.observe.events.event_filter import SinkPlan, compile_plans
 from conduit.observe.plan import MetricPlan, resolve_plan
 from conduit.policy.compile import CompileError, Policy, compile_policy
@@ -29,6 +29,8 @@ class RuntimeSnapshot:
     """The compiled configuration of one generation; durations are seconds."""
 
     __slots__ = (
+        "answers_inline",
+        "answers_packets",
         "client_tcp_uses_upstream_tcp",
         "config",
         "event_plans",
@@ -68,6 +70,10 @@ class RuntimeSnapshot:
     request_rules: RulePass | None
     response_rules: RulePass | None
     no_answer_rules: RulePass | None
+    #: True when caches may answer and no rule runs: the listener's thread answers hits itself.
+    answers_inline: bool
+    #: True when nothing looks at a query that a cache answers, so that its packet may stand for it.
+    answers_packets: bool
     route_failure_runs_response_rules: bool
     max_attempts: int
     max_duration: float
@@ -105,14 +111,20 @@ def compile_snapshot(config: Config, generation: int, base_dir: str) -> RuntimeS
     policy, warnings, reports = _compile_policy(config, base_dir, plan)
     forward = config.forward
     orchestrator = config.orchestrator
+    profiles = compile_profiles(config)
+    without_rules = policy.request is policy.response is policy.no_answer is None
+    answers_inline = without_rules and any(map(asks_cache, profiles.values()))
+    has_acls = policy.default_acl is not None or bool(policy.listener_acls)
     return RuntimeSnapshot(
         config=config,
         generation=generation,
         selection_generation=0 if generation == 1 else generation,
         pools=compile_pools(config.pools),
-        lookup_profiles=compile_profiles(config),
+        lookup_profiles=profiles,
+        answers_inline=answers_inline,
+        answers_packets=answers_inline and not has_acls and not config.events.sinks,
         policy=policy,
-        has_acls=policy.default_acl is not None or bool(policy.listener_acls),
+        has_acls=has_acls,
         request_rules=policy.request,
         response_rules=policy.response,
         no_answer_rules=policy.no_answer,

@@ -75,6 +75,7 @@ class Transaction:
         "attempt_count",
         "attempts",
         "cache_eligible",
+        "cache_hit",
         "cache_instance",
         "client_address",
         "client_context",
@@ -172,6 +173,8 @@ class Transaction:
         self.truncated_on_send = False
         #: Caches that wait for this transaction's answer, and their flights.
         self.fills: tuple[Any, ...] = ()
+        #: Cache, key and entry of a hit, while the answer stands.
+        self.cache_hit: tuple[Any, bytes, Any] | None = None
         #: The cache that answered wants no response rules on a hit.
         self.skip_response_rules = False
         # failure
@@ -277,4 +280,5 @@ class Transaction:
         self.answer = None
         self.answer_source = None
         self.cache_instance = None
+        self.cache_hit = None
         self.skip_response_rules = False

@@ -52,6 +52,7 @@ def look_up(
             _count(txn, name, MISS, clock() - started)
             return False
     _answer(txn, cache, hit)
+    txn.cache_hit = (cache, key, hit.entry)
     _count(txn, name, HIT, clock() - started)
     return True
 

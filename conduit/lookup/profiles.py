@@ -36,3 +36,8 @@ def compile_profiles(config: Config) -> Mapping[str, Profile]:
         )
         for name, profile in config.lookup.profiles.items()
     }
+
+
+def asks_cache(profile: Profile) -> bool:
+    """Whether a cache may answer before the query is forwarded."""
+    return any(provider.kind == CACHE for provider in profile)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Final
 
+from conduit.observe.counters import Recorder
 from conduit.observe.logging import get_log
 from conduit.runtime.slots import SlotPool
 from conduit.transaction import SERVFAIL, Transaction
@@ -13,6 +15,12 @@ from conduit.wire import ExtendedError, synthesize_reply
 _log = get_log("conduit_core")
 
 _TRACEBACK_INTERVAL_SECONDS: Final = 10.0
+
+
+class ThreadRecorder(threading.local):
+    """The recorder of a thread that is not a worker but runs transactions."""
+
+    recorder: Recorder | None = None
 
 
 def finish(txn: Transaction, slots: SlotPool) -> None:

@@ -88,7 +88,13 @@ class Dataplane:
         self._log_summary()
         bound = bind_all(config.listeners)
         connections = _connections_per_acceptor(sum(b.threads for b in bound if b.config.is_tcp))
-        context = IngressContext(self._snapshots, self.slots, self._counters, self.workers.submit)
+        context = IngressContext(
+            self._snapshots,
+            self.slots,
+            self._counters,
+            self.workers.submit,
+            remember_packets=not self.tracer.enabled,
+        )
         for listener in bound:
             self._listeners.extend(_build(listener, context, connections))
             protocol = "tcp" if listener.config.is_tcp else "udp"

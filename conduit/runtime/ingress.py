@@ -16,6 +16,7 @@ from conduit.observe.counters import CounterRegistry
 from conduit.observe.labels import ip_family
 from conduit.observe.logging import get_log
 from conduit.policy.acl import DROP, LISTENER, PREADMISSION, REFUSE, AclPolicy
+from conduit.runtime.packet_cache import PacketCache
 from conduit.runtime.slots import SlotPool
 from conduit.snapshot import RuntimeSnapshot, SnapshotRef
 from conduit.transaction import ReplyPath, Transaction
@@ -38,12 +39,15 @@ class IngressContext:
         counters: CounterRegistry,
         submit: Callable[[Transaction], None],
         clock: Callable[[], float] = time.monotonic,
+        remember_packets: bool = False,
     ) -> None:
+        """`remember_packets` allows the shortcut for packets that a cache has just answered."""
         self.snapshots = snapshots
         self.slots = slots
         self.counters = counters
         self.submit = submit
         self.clock = clock
+        self.remember_packets = remember_packets
         # one counter for transaction id and global query index: the same events advance both
         self.ids = itertools.count(1)
 
@@ -62,7 +66,15 @@ class Admission(Enum):
 class Ingress:
     """One ingress worker's admission: client ACL, parse, slot, hand-over."""
 
-    __slots__ = ("_context", "_denied", "_entry", "_listener", "_recorder", "_worker_index")
+    __slots__ = (
+        "_context",
+        "_denied",
+        "_entry",
+        "_listener",
+        "_packets",
+        "_recorder",
+        "_worker_index",
+    )
 
     def __init__(self, context: IngressContext, listener: ReplyPath, entry: Listener) -> None:
         """`entry` is the configured listener, by which the ACL of the day is found."""
@@ -72,6 +84,9 @@ class Ingress:
         self._recorder = context.counters.acquire()
         self._worker_index = 0
         self._denied = 0
+        self._packets: PacketCache | None = None
+        if context.remember_packets and not listener.is_tcp:
+            self._packets = PacketCache(listener.label, context.clock)
 
     def admit(
         self, message: bytes, client_address: str, client_port: int, client_context: object
@@ -93,6 +108,12 @@ class Ingress:
             and self._drops_before_parse(snapshot, acl, client_address)
         ):
             return Admission.DISCARDED
+        packets = self._packets if snapshot.answers_packets and not _log.debug_enabled else None
+        if packets is not None:
+            reply = packets.find(message, snapshot, client_address, self._recorder)
+            if reply is not None:
+                self._listener.reply(client_context, reply)
+                return Admission.ANSWERED
         query = parse_query(message)
         if not isinstance(query, Query):
             self.reject(query)
@@ -127,6 +148,8 @@ class Ingress:
         if tag is not None:
             txn.set_flag(tag)
         context.submit(txn)
+        if packets is not None and txn.cache_hit is not None:
+            packets.remember(message, txn)
         return Admission.QUEUED
 
     def admits_connection(self, client_address: str) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from conduit.lookup.await_fill import AwaitFill
 from conduit.observe.counters import CounterRegistry, Recorder
 from conduit.pipeline import Effect, Environment, run
-from conduit.runtime.completion import FailureReport, finish
+from conduit.runtime.completion import FailureReport, ThreadRecorder, finish
 from conduit.runtime.inflight import InflightLimits
 from conduit.runtime.io_worker import IoWorker
 from conduit.runtime.pending import PendingForward
@@ -45,10 +45,6 @@ class Awakened(NamedTuple):
 
     transaction: Transaction
     phases: Generator[Effect, None, None]
-
-
-class _ThreadRecorder(threading.local):
-    recorder: Recorder | None = None
 
 
 class SplitPool:
@@ -80,7 +76,7 @@ class SplitPool:
             threading.Thread(target=self._work, name=f"conduit-policy-{n + 1}", daemon=True)
             for n in range(policy_workers)
         ]
-        self._own = _ThreadRecorder()
+        self._own = ThreadRecorder()
 
     @property
     def size(self) -> int:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator
 from typing import Final, NamedTuple
 
 from conduit.lookup.await_fill import AwaitFill
-from conduit.observe.counters import CounterRegistry
+from conduit.observe.counters import CounterRegistry, Recorder
 from conduit.observe.logging import get_log
 from conduit.pipeline import Effect, Environment, run
 from conduit.runtime.bulkhead import Bulkhead
-from conduit.runtime.completion import FailureReport, finish
+from conduit.runtime.completion import FailureReport, ThreadRecorder, finish
 from conduit.runtime.slots import SlotPool
 from conduit.transaction import Transaction
 from conduit.upstream.blocking import BlockingExchanger
@@ -33,7 +33,7 @@ _GROWTH_TICK_SECONDS: Final = 0.003
 
 
 class Parked(NamedTuple):
-    """A transaction whose exchange waits for room in the bulkhead."""
+    """A transaction whose exchange waits for a worker, or for room in the bulkhead."""
 
     transaction: Transaction
     phases: Generator[Effect, None, None]
@@ -75,18 +75,19 @@ class Worker(threading.Thread):
                     idle.discard(self)
                 if txn is None:
                     return
-                if isinstance(txn, Awakened):
-                    txn, phases = txn
+                if isinstance(txn, Parked):
+                    if pool.bulkhead.enter(txn.effect.pool.name, txn):
+                        self._go_on(txn, recorder)
                 else:
-                    phases = run(txn, environment)
-                if txn.snapshot.metrics_enabled:
-                    txn.recorder = recorder
-                self._drive(txn, phases, None)
+                    if isinstance(txn, Awakened):
+                        txn, phases = txn
+                    else:
+                        phases = run(txn, environment)
+                    if txn.snapshot.metrics_enabled:
+                        txn.recorder = recorder
+                    self._drive(txn, phases, None)
                 while (parked := pool.bulkhead.next_parked()) is not None:
-                    txn, phases, effect = parked
-                    txn.recorder = recorder if txn.snapshot.metrics_enabled else None
-                    effect.timeout = max(0.0, effect.deadline - environment.clock())
-                    self._drive(txn, phases, effect)
+                    self._go_on(parked, recorder)
                 # load is spread over all workers, so none of them ever seems idle for long
                 if len(idle) >= INITIAL_WORKERS and pool.is_surplus(self):
                     return
@@ -94,6 +95,13 @@ class Worker(threading.Thread):
             pool.ended(self)
             self._exchanger.close()
             pool.counters.release(recorder)
+
+    def _go_on(self, parked: Parked, recorder: Recorder) -> None:
+        """Perform an exchange that the bulkhead has admitted, and run its transaction on."""
+        txn, phases, effect = parked
+        txn.recorder = recorder if txn.snapshot.metrics_enabled else None
+        effect.timeout = max(0.0, effect.deadline - self._pool.environment.clock())
+        self._drive(txn, phases, effect)
 
     def _drive(
         self, txn: Transaction, phases: Generator[Effect, None, None], exchange: Exchange | None
@@ -141,7 +149,7 @@ class WorkerPool:
         self.slots = slots
         self.counters = counters
         # the slot pool bounds it: a transaction holds its slot while it is queued
-        self.queue: queue.SimpleQueue[Transaction | Awakened | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[Transaction | Awakened | Parked | None] = queue.SimpleQueue()
         self.bulkhead: Bulkhead[Parked] = Bulkhead(workers_max)
         self.workers_max = workers_max
         self.idle: set[Worker] = set()
@@ -157,6 +165,7 @@ class WorkerPool:
             target=self._supervise, name="conduit-supervisor", daemon=True
         )
         self.failures = FailureReport()
+        self._own = ThreadRecorder()
 
     def start(self) -> None:
         """Start the first workers and the supervisor."""
@@ -165,10 +174,40 @@ class WorkerPool:
         self._supervisor.start()
 
     def submit(self, transaction: Transaction) -> None:
-        """Queue one admitted transaction; never blocks."""
-        self.queue.put(transaction)
+        """Take one admitted transaction; never blocks.
+
+        Where caches answer and no rule looks on, the thread that received the query also answers
+        it: a hit costs less than its hand-over.
+        """
+        if transaction.snapshot.answers_inline:
+            self._begin(transaction)
+        else:
+            self._enqueue(transaction)
+
+    def _enqueue(self, item: Transaction | Awakened | Parked) -> None:
+        self.queue.put(item)
         if not self.idle and not self._backlog.is_set():
             self._backlog.set()
+
+    def _begin(self, txn: Transaction) -> None:
+        """Run a transaction up to where it has to wait; a worker goes on from there."""
+        if txn.snapshot.metrics_enabled:
+            recorder = self._own.recorder
+            if recorder is None:
+                recorder = self._own.recorder = self.counters.acquire()
+            txn.recorder = recorder
+        phases = run(txn, self.environment)
+        try:
+            effect = next(phases, None)
+        except Exception:
+            self.failures.failed(txn)
+            effect = None
+        if effect is None:
+            finish(txn, self.slots)
+        elif isinstance(effect, AwaitFill):
+            self.park_follower(txn, phases, effect)
+        else:
+            self._enqueue(Parked(txn, phases, effect))
 
     def park_follower(
         self, txn: Transaction, phases: Generator[Effect, None, None], effect: AwaitFill
@@ -176,12 +215,7 @@ class WorkerPool:
         """Let a follower wait without a thread; the end of its flight queues it again."""
         awakened = Awakened(txn, phases)
 
-        def wake() -> None:
-            self.queue.put(awakened)
-            if not self.idle and not self._backlog.is_set():
-                self._backlog.set()
-
-        effect.flight.when_done(wake)
+        effect.flight.when_done(lambda: self._enqueue(awakened))
 
     def stop(self, timeout: float = 1.0) -> None:
         """End the workers; those that block on an upstream are left to end with the process."""
