@@ -106,6 +106,7 @@ class _Service:
         self._configurator = Configurator(
             path,
             self._snapshots,
+            loaded=loaded,
             prepare=[
                 self._prepare_scrape,
                 self._prepare_dataplane,

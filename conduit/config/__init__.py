@@ -4,7 +4,7 @@
 """
 
 from conduit.config.diagnostics import ConfigError, Diagnostic, KeyPath, format_key_path
-from conduit.config.loader import LoadedConfig, load_file, load_text
+from conduit.config.loader import LoadedConfig, load_file, load_text, load_tree
 from conduit.config.model import Config
 from conduit.config.model_observe import (
     AclDeniedSample,
@@ -125,6 +125,7 @@ __all__ = [
     "format_key_path",
     "load_file",
     "load_text",
+    "load_tree",
     "resolve_path",
     "validate",
 ]

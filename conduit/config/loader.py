@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from conduit.config import document as nodes
 from conduit.config.construction import build_config
 from conduit.config.conversion import convert_document
 from conduit.config.diagnostics import (
@@ -38,13 +40,15 @@ MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 class LoadedConfig:
     """A valid configuration with the warnings about it and the place that it came from.
 
-    `base_dir` is the directory that its relative paths are taken from.
+    `base_dir` is the directory that its relative paths are taken from; `tree` is what `config` was
+    built from, as plain data with the keys of the file.
     """
 
     config: Config
     warnings: tuple[Diagnostic, ...]
     path: str
     base_dir: str
+    tree: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_file(path: str) -> LoadedConfig:
@@ -68,18 +72,32 @@ def load_text(text: str, path: str) -> LoadedConfig:
             [_parse_error(path, (), error.line, error.column, error.message, "syntax")], "parse"
         ) from error
     warnings: list[Diagnostic] = []
-    data = _convert(document, path, warnings)
-    findings = check_schema(data, document)
+    return _load(_convert(document, path, warnings), path, document, warnings)
+
+
+def load_tree(tree: Mapping[str, Any], path: str) -> LoadedConfig:
+    """Load and validate plain data with the keys of a file, as a change of configuration makes it.
+
+    `path` is that of the start-up file: it gives the directory of relative paths. Raises
+    ConfigError like load_text; its diagnostics have key paths and no places.
+    """
+    return _load(tree, path, None, [])
+
+
+def _load(
+    tree: Mapping[str, Any], path: str, document: Document | None, warnings: list[Diagnostic]
+) -> LoadedConfig:
+    findings = check_schema(tree, document or Document(nodes.Mapping(0, 0)))
     if findings:
         raise ConfigError([_parse_error(path, *finding) for finding in findings], "parse", warnings)
-    config = build_config(data)
+    config = build_config(tree)
     base_dir = config_base_dir(path)
     report = Report(path, document)
     validate(config, report, base_dir)
     warnings += report.warnings
     if report.errors:
         raise ConfigError(report.errors, "validation", warnings)
-    return LoadedConfig(config, tuple(warnings), path, base_dir)
+    return LoadedConfig(config, tuple(warnings), path, base_dir, tree)
 
 
 def _convert(document: Document, path: str, warnings: list[Diagnostic]) -> dict[str, Any]:

@@ -65,7 +65,10 @@ def _unknown(error: ValidationError, path: KeyPath, document: Document) -> Itera
 def _type(error: ValidationError, path: KeyPath, document: Document) -> Iterator[Finding]:
     schema = error.schema if isinstance(error.schema, dict) else {}
     line, column = document.place(path)
-    message = f"expected {_expected(schema)}, got {_got(document.node(path))}"
+    node = document.node(path)
+    # a tree that was made, not read, has no nodes
+    got = _got(node) if node is not None or not path else f"'{printable(str(error.instance), 40)}'"
+    message = f"expected {_expected(schema)}, got {got}"
     yield path, line, column, message, "type"
 
 

@@ -7,13 +7,18 @@ on.
 
 from __future__ import annotations
 
+import copy
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from conduit.config import Config, ConfigError, load_file
+from conduit.config import Config, ConfigError, LoadedConfig, load_file, load_tree
+from conduit.control.export import export_yaml
+from conduit.control.merge import MergeError
+from conduit.control.overlay import ApplyMode, Layers
+from conduit.control.primitives import ChangeRejected, Primitive
 from conduit.observe.logging import get_log
 from conduit.policy.compile import CompileError
 from conduit.snapshot import RuntimeSnapshot, SnapshotRef, compile_snapshot
@@ -32,11 +37,16 @@ class ChangeResult:
     errors: tuple[str, ...] = ()
 
 
+#: Makes the layers that a change asks for, and what they load to.
+Make = Callable[[], tuple[Layers, LoadedConfig]]
+
+
 @dataclass
 class Change:
-    """A requested reload from the start-up file; `source` is what the log names."""
+    """A requested change; `source` is what the log names."""
 
     source: str
+    make: Make
     done: threading.Event = field(default_factory=threading.Event)
     result: ChangeResult | None = None
 
@@ -50,27 +60,31 @@ class PrepareError(Exception):
 
 
 class Configurator:
-    """Owns the file layer and the generation; installs snapshots into `snapshots`."""
+    """Owns file layer, overlay and generation; installs snapshots into `snapshots`."""
 
     def __init__(
         self,
         path: str,
         snapshots: SnapshotRef,
         *,
+        loaded: LoadedConfig | None = None,
         prepare: Sequence[Prepare] = (),
         on_reload: Callable[[bool], None] = lambda begins: None,
     ) -> None:
-        """`path` is the start-up file, read again at each reload.
+        """`path` is the start-up file, read again at each reload; `loaded` is what it held.
 
         `on_reload` is told when a reload begins (True) and ends (False), for the service manager.
         """
         self._path = path
         self._snapshots = snapshots
         self._generation = snapshots.current.generation
+        self._file = loaded if loaded is not None else load_file(path)
+        self._layers = Layers(self._file.tree)
         self._prepare = tuple(prepare)
         self._on_reload = on_reload
         self._queue: queue.Queue[Change | None] = queue.Queue(QUEUE_CAPACITY)
         self._pending_sighup = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._consume, name="conduit-config", daemon=True)
 
     @property
@@ -78,9 +92,40 @@ class Configurator:
         """Generation of the active snapshot."""
         return self._generation
 
+    def effective(self) -> Config:
+        """Return the configuration of the active snapshot."""
+        return self._snapshots.current.config
+
+    def export(self) -> str:
+        """Return the effective configuration as YAML (chapter 10 section 13)."""
+        return export_yaml(self.effective())
+
     def start(self) -> None:
         """Start the consumer."""
         self._thread.start()
+
+    # changes: each waits for its outcome
+
+    def reload(self, source: str) -> ChangeResult:
+        """Read the start-up file again; drops the overlay."""
+        return self._ask(Change(source, self._read_file))
+
+    def apply(self, patch: Mapping[str, Any], mode: ApplyMode) -> ChangeResult:
+        """Change the overlay by a sparse patch with the keys of the file."""
+        return self._ask(Change("grpc", lambda: self._applied(patch, mode)))
+
+    def change(self, primitive: Primitive) -> ChangeResult:
+        """Make one typed change to the effective configuration (chapter 10 section 9.5)."""
+        return self._ask(Change("grpc", lambda: self._changed(primitive)))
+
+    def validate(self, tree: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what keeps a whole configuration from being used; changes nothing."""
+        try:
+            loaded = load_tree(tree, self._path)
+            compile_snapshot(loaded.config, self._generation + 1, loaded.base_dir)
+        except (ConfigError, CompileError) as error:
+            return _texts(error)
+        return ()
 
     def reload_soon(self) -> None:
         """Ask for a reload with source `sighup` without waiting; pending ones collapse into one."""
@@ -88,29 +133,41 @@ class Configurator:
             return
         self._pending_sighup.set()
         try:
-            self._queue.put_nowait(Change("sighup"))
+            self._queue.put_nowait(Change("sighup", self._read_file))
         except queue.Full:
             self._pending_sighup.clear()
             _log.error("SIGHUP config reload failed", errors="the change queue is full; try again")
 
-    def reload(self, source: str, timeout: float | None = None) -> ChangeResult:
-        """Reload from the file and wait for the outcome, at most `timeout` seconds."""
-        change = Change(source)
-        try:
-            self._queue.put(change, timeout=timeout)
-        except queue.Full:
-            return ChangeResult(False, 0, ("the change queue is full",))
-        if not change.done.wait(timeout) or change.result is None:
-            return ChangeResult(False, 0, ("configurator dropped reply",))
-        return change.result
-
     def stop(self) -> None:
-        """Stop the consumer after the change in progress."""
+        """Stop the consumer after the change in progress; later changes are refused."""
+        self._stopped.set()
         try:
             self._queue.put(None, timeout=1.0)
         except queue.Full:
             return
-        self._thread.join(5.0)
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+        while True:
+            try:
+                left = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            if left is not None:
+                left.result = ChangeResult(False, 0, ("configurator dropped reply",))
+                left.done.set()
+
+    def _ask(self, change: Change) -> ChangeResult:
+        if self._stopped.is_set() or not self._thread.is_alive():
+            return ChangeResult(False, 0, ("configurator stopped",))
+        self._queue.put(change)
+        # a stop that came in between answers what it finds in the queue, not what comes later
+        while not change.done.wait(1.0):
+            if not self._thread.is_alive():
+                return ChangeResult(False, 0, ("configurator dropped reply",))
+        assert change.result is not None
+        return change.result
+
+    # the consumer's thread
 
     def _consume(self) -> None:
         while True:
@@ -122,7 +179,7 @@ class Configurator:
                 self._pending_sighup.clear()
             self._on_reload(True)
             try:
-                change.result = self._reload_from_file(change.source)
+                change.result = self._perform(change)
             except Exception:
                 _log.exception("configuration change failed", source=change.source)
                 change.result = ChangeResult(False, 0, ("internal error, see the log",))
@@ -130,31 +187,58 @@ class Configurator:
                 self._on_reload(False)
                 change.done.set()
 
-    def _reload_from_file(self, source: str) -> ChangeResult:
+    def _read_file(self) -> tuple[Layers, LoadedConfig]:
+        loaded = load_file(self._path)
+        return Layers(loaded.tree), loaded
+
+    def _applied(self, patch: Mapping[str, Any], mode: ApplyMode) -> tuple[Layers, LoadedConfig]:
+        layers = self._layers.applied(patch, mode)
+        return layers, self._load(layers)
+
+    def _changed(self, primitive: Primitive) -> tuple[Layers, LoadedConfig]:
+        tree = copy.deepcopy(self._layers.effective())
+        primitive(tree)
+        wanted = load_tree(tree, self._path)
+        layers = self._layers.changed_to(tree, self._file.config, wanted.config)
+        return layers, self._load(layers)
+
+    def _load(self, layers: Layers) -> LoadedConfig:
+        return self._file if layers.overlay is None else load_tree(layers.effective(), self._path)
+
+    def _perform(self, change: Change) -> ChangeResult:
         previous = self._snapshots.current
         try:
-            loaded = load_file(self._path)
+            layers, loaded = change.make()
             candidate = compile_snapshot(loaded.config, self._generation + 1, loaded.base_dir)
             finishers = [step(previous.config, loaded.config) for step in self._prepare]
-        except ConfigError as error:
-            return self._rejected(source, [str(d) for d in error.diagnostics])
-        except (CompileError, PrepareError) as error:
-            return self._rejected(source, [str(error)])
-        for warning in loaded.warnings:
-            _log.warn(str(warning))
+        except (ConfigError, MergeError, ChangeRejected, CompileError, PrepareError) as error:
+            return self._rejected(change.source, _texts(error))
+        for warning in (*map(str, loaded.warnings), *candidate.warnings):
+            _log.warn(warning)
+        # from here on nothing can fail: layers, generation and snapshot change together
+        if layers.file is not self._layers.file:
+            self._file = loaded
+        self._layers = layers
         self._generation += 1
         self._snapshots.current = candidate
         for finish in finishers:
             finish()
-        log_applied(previous, candidate, source)
+        log_applied(previous, candidate, change.source)
         return ChangeResult(True, self._generation)
 
-    def _rejected(self, source: str, errors: list[str]) -> ChangeResult:
+    def _rejected(self, source: str, errors: tuple[str, ...]) -> ChangeResult:
         if source == "sighup":
             _log.error("SIGHUP config reload failed", errors="; ".join(errors))
         else:
-            _log.error("config reload failed", source=source, errors="; ".join(errors))
-        return ChangeResult(False, 0, tuple(errors))
+            _log.error("config change rejected", source=source, errors="; ".join(errors))
+        return ChangeResult(False, 0, errors)
+
+
+def _texts(error: Exception) -> tuple[str, ...]:
+    if isinstance(error, ConfigError):
+        # what was merged, not read, has no places
+        return tuple(str(d) if d.line or not d.key else d.detail for d in error.diagnostics)
+    return (str(error),)
 
 
 def log_applied(previous: RuntimeSnapshot, new: RuntimeSnapshot, source: str) -> None:
@@ -191,7 +275,10 @@ def log_applied(previous: RuntimeSnapshot, new: RuntimeSnapshot, source: str) ->
     old_caches = {cache.name: cache for cache in before.caches}
     for cache in after.caches:
         known = old_caches.get(cache.name)
-        if known is not None and known.memory != cache.memory:
+        if (
+            known is not None
+            and known.memory_or_default().shard_count != cache.memory_or_default().shard_count
+        ):
             _log.info(
                 "cache memory.shard_count: pending (restart required) — "
                 "snapshot updated, shard layout unchanged",
