@@ -29,6 +29,7 @@ from conduit.runtime.service_manager import ServiceManager, WatchdogThread
 from conduit.snapshot import SnapshotRef, compile_snapshot
 
 if TYPE_CHECKING:
+    from conduit.control.server import ControlServer
     from conduit.observe.exposition import ExpositionCollector
 
 _log = get_log("conduit")
@@ -114,6 +115,7 @@ class _Service:
             ],
             on_reload=self._on_reload,
         )
+        self._control: ControlServer | None = None
         self._stop_demo: Callable[[], None] = lambda: None
         self._watchdog: WatchdogThread | None = None
 
@@ -127,7 +129,7 @@ class _Service:
         self._manager.ready()
         self._scrape.start(self._config)
         self._push.follow(self._config)
-        _log_control(self._config)
+        self._start_control()
         for warning in self._snapshots.current.warnings:
             _log.warn(warning)
         if self._manager.watchdog_interval is not None:
@@ -138,6 +140,28 @@ class _Service:
         # what start-up built lives as long as the process: keep the collector off it
         gc.collect()
         gc.freeze()
+
+    def _start_control(self) -> None:
+        block = self._config.control
+        if block is None:
+            _log.info(
+                "control plane disabled: apply, export, reload and trace are unavailable; "
+                "adding a control section needs a restart"
+            )
+            return
+        # gRPC is imported where there is a control plane: it costs time and memory
+        from conduit.control.server import ControlServer
+
+        control = ControlServer(
+            block,
+            config_base_dir(self._path),
+            self._configurator,
+            self._snapshots,
+            self._dataplane.health,
+            self._dataplane.tracer.store,
+        )
+        if control.start():
+            self._control = control
 
     def wait_for_stop(self) -> None:
         """Handle signals until one of them asks for a stop."""
@@ -155,6 +179,8 @@ class _Service:
         _log.info("stopping services")
         self._scrape.close()
         self._push.stop()
+        if self._control is not None:
+            self._control.stop()
         self._configurator.stop()
         shutdown = self._snapshots.current.config.shutdown_or_default()
         if shutdown.drain:
@@ -289,16 +315,3 @@ def _raise_descriptor_limit() -> None:
 
 def _second_stop_signal() -> bool:
     return signal.sigtimedwait(_STOP_SIGNALS, 0) is not None
-
-
-def _log_control(config: Config) -> None:
-    if config.control is None:
-        _log.info(
-            "control plane disabled: apply, export, reload and trace are unavailable; "
-            "adding a control section needs a restart"
-        )
-    else:
-        _log.warn(
-            "the control section is accepted, but this version has no control plane yet",
-            addr=config.control.listen_address,
-        )
