@@ -57,7 +57,7 @@ def load_file(path: str) -> LoadedConfig:
     Raises ConfigError: stage "read" when the file cannot be read as UTF-8, "parse" when it is no
     configuration, "validation" when its values cannot work.
     """
-    return load_text(_read(path), path)
+    return load_text(read_text(path), path)
 
 
 def load_text(text: str, path: str) -> LoadedConfig:
@@ -125,7 +125,7 @@ def _parse_error(
     return Diagnostic(file, line, column, key, printable(message, 1000), "error", "parse", code)
 
 
-def _read(path: str) -> str:
+def read_text(path: str) -> str:
     """Return the text of the file; raises ConfigError with stage "read"."""
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:

@@ -33,13 +33,23 @@ def load_schema() -> Schema:
 @functools.cache
 def validator() -> Draft202012Validator:
     """Return the compiled validator of the whole file."""
+    return _validator_of(load_schema())
+
+
+@functools.cache
+def patch_validator() -> Draft202012Validator:
+    """Return the compiled validator of a patch: of the top level only `schema_version` must be."""
+    return _validator_of({**load_schema(), "required": ["schema_version"]})
+
+
+def _validator_of(schema: Schema) -> Draft202012Validator:
     # imported here: half of the start-up time of a program that loads no configuration
     from jsonschema import Draft202012Validator, FormatChecker
 
     formats = FormatChecker(formats=())
     formats.checks("byte-size", raises=ValueError)(_is_byte_size)
     formats.checks("duration-ms-s", raises=ValueError)(_is_duration)
-    return Draft202012Validator(load_schema(), format_checker=formats)
+    return Draft202012Validator(schema, format_checker=formats)
 
 
 def resolve(schema: Schema) -> Schema:

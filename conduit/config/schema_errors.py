@@ -12,7 +12,7 @@ from conduit.config.scalars import NULLS
 from conduit.config.schema import Schema, types_of, validator
 
 if TYPE_CHECKING:
-    from jsonschema import ValidationError
+    from jsonschema import Draft202012Validator, ValidationError
 
 #: Key path, line, column, message and code of one finding.
 Finding = tuple[KeyPath, int, int, str, str]
@@ -26,10 +26,15 @@ _EXPECTED: Final = {
 }
 
 
-def check_schema(data: Any, document: Document) -> list[Finding]:
-    """Validate plain data against the published schema; findings in file order, none twice."""
+def check_schema(
+    data: Any, document: Document, using: Draft202012Validator | None = None
+) -> list[Finding]:
+    """Validate plain data against the published schema; findings in file order, none twice.
+
+    `using` takes another validator than that of a whole file.
+    """
     found: dict[tuple[KeyPath, str], Finding] = {}
-    for error in validator().iter_errors(data):
+    for error in (using or validator()).iter_errors(data):
         translate = _TRANSLATORS.get(str(error.validator), _other)
         for finding in translate(error, tuple(error.absolute_path), document):
             found.setdefault((finding[0], finding[3]), finding)
@@ -54,12 +59,15 @@ def _unknown(error: ValidationError, path: KeyPath, document: Document) -> Itera
     properties = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
     node = document.node(path)
     for name in _names(error.instance):
-        if name in properties or not isinstance(node, Mapping) or name not in node.entries:
+        if name in properties:
             continue
-        key = node.entries[name][0]
+        line, column = 0, 0
+        if isinstance(node, Mapping) and name in node.entries:
+            key = node.entries[name][0]
+            line, column = key.line, key.column
         advice = suggestion(name, properties) or f"; known keys: {', '.join(sorted(properties))}"
         message = f"unknown key '{printable(name)}'{advice}"
-        yield (*path, name), key.line, key.column, message, "unknown-key"
+        yield (*path, name), line, column, message, "unknown-key"
 
 
 def _type(error: ValidationError, path: KeyPath, document: Document) -> Iterator[Finding]:

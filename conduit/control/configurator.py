@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conduit.config import Config, ConfigError, LoadedConfig, load_file, load_tree
+from conduit.config.sparse import check_patch_tree, completed
 from conduit.control.export import export_yaml
-from conduit.control.merge import MergeError
-from conduit.control.overlay import ApplyMode, Layers
+from conduit.control.merge import MergeError, check_patch
+from conduit.control.overlay import ApplyMode, Layers, same_pools
 from conduit.control.primitives import ChangeRejected, Primitive
 from conduit.observe.logging import get_log
 from conduit.policy.compile import CompileError
@@ -121,7 +122,7 @@ class Configurator:
     def validate(self, tree: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what keeps a whole configuration from being used; changes nothing."""
         try:
-            loaded = load_tree(tree, self._path)
+            loaded = self._load_tree(tree)
             compile_snapshot(loaded.config, self._generation + 1, loaded.base_dir)
         except (ConfigError, CompileError) as error:
             return _texts(error)
@@ -192,18 +193,29 @@ class Configurator:
         return Layers(loaded.tree), loaded
 
     def _applied(self, patch: Mapping[str, Any], mode: ApplyMode) -> tuple[Layers, LoadedConfig]:
+        if mode is not ApplyMode.CLEAR:
+            patch = {"schema_version": 1, **completed(patch)}
+            # what only the file may change is told first, and before anything about its values
+            check_patch(patch)
+            check_patch_tree(patch, self._path)
         layers = self._layers.applied(patch, mode)
         return layers, self._load(layers)
 
     def _changed(self, primitive: Primitive) -> tuple[Layers, LoadedConfig]:
         tree = copy.deepcopy(self._layers.effective())
         primitive(tree)
-        wanted = load_tree(tree, self._path)
+        wanted = self._load_tree(tree)
         layers = self._layers.changed_to(tree, self._file.config, wanted.config)
-        return layers, self._load(layers)
+        loaded = self._load(layers)
+        if not same_pools(loaded.config.pools, wanted.config.pools):
+            raise MergeError("pools: this change cannot be said by an overlay; edit the file")
+        return layers, loaded
 
     def _load(self, layers: Layers) -> LoadedConfig:
-        return self._file if layers.overlay is None else load_tree(layers.effective(), self._path)
+        return self._file if layers.overlay is None else self._load_tree(layers.effective())
+
+    def _load_tree(self, tree: Mapping[str, Any]) -> LoadedConfig:
+        return load_tree(completed(tree), self._path)
 
     def _perform(self, change: Change) -> ChangeResult:
         previous = self._snapshots.current
@@ -235,6 +247,11 @@ class Configurator:
 
 
 def _texts(error: Exception) -> tuple[str, ...]:
+    if isinstance(error, ChangeRejected):
+        return error.errors
+    if isinstance(error, ConfigError) and error.stage == "read":
+        # names the path itself: `reading config "..."`
+        return tuple(d.message for d in error.diagnostics)
     if isinstance(error, ConfigError):
         # what was merged, not read, has no places
         return tuple(str(d) if d.line or not d.key else d.detail for d in error.diagnostics)

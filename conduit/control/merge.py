@@ -91,14 +91,15 @@ def _pools(base: list[Tree], patch: list[Tree], keep_markers: bool) -> list[Tree
         name = entry.get("name") or ""
         if not name:
             raise MergeError("pools: a patch entry needs a name")
-        known = next((pool for pool in pools if pool.get("name") == name), None)
+        # after a marker the same pool may stand there anew: that one is meant
+        known = next((pool for pool in reversed(pools) if pool.get("name") == name), None)
         if entry.get("remove"):
             if known is None and not keep_markers:
                 raise MergeError(f"unknown pool '{name}'")
             pools = [pool for pool in pools if pool.get("name") != name]
             if keep_markers:
                 pools.append({"name": name, "remove": True})
-        elif known is None or known.get("remove"):
+        elif known is None or (keep_markers and known.get("remove")):
             fresh = {key: value for key, value in entry.items() if key != "remove"}
             backends = copy.deepcopy(entry.get("backends") or [])
             if not keep_markers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -99,13 +100,34 @@ def difference(
     return overlay
 
 
+def same_pools(one: tuple[Pool, ...], other: tuple[Pool, ...]) -> bool:
+    """True when two lists of pools hold the same, in whatever order."""
+    return _unordered(one) == _unordered(other)
+
+
+def _unordered(pools: tuple[Pool, ...]) -> dict[str, tuple[Pool, list[tuple[object, ...]]]]:
+    return {
+        pool.name: (
+            _without_backends(pool),
+            sorted(
+                (b.name or "", b.address, b.effective_weight, *map(str, _probe_settings(b)))
+                for b in pool.backends
+            ),
+        )
+        for pool in pools
+    }
+
+
 def _pool_changes(before: tuple[Pool, ...], after: tuple[Pool, ...]) -> list[Tree]:
     old = {pool.name: pool for pool in before}
     changes: list[Tree] = []
     for pool in after:
         known = old.pop(pool.name, None)
         if known is None:
-            changes.append(config_tree(pool))
+            changes.append(_pool_tree(pool))
+        elif _without_backends(known) != _without_backends(pool):
+            # of a known pool an overlay changes nothing but the backends: another one takes over
+            changes += [{"name": pool.name, "remove": True}, _pool_tree(pool)]
         elif backends := _backend_changes(known.backends, pool.backends):
             changes.append({"name": pool.name, "backends": backends})
     return [*({"name": name, "remove": True} for name in old), *changes]
@@ -117,10 +139,12 @@ def _backend_changes(before: tuple[Backend, ...], after: tuple[Backend, ...]) ->
     for backend in after:
         known = next((b for b in left if _identity(b) == _identity(backend)), None)
         if known is None:
-            changes.append(config_tree(backend))
+            changes.append(_backend_tree(backend))
             continue
         left.remove(known)
-        if known.address != backend.address or known.effective_weight != backend.effective_weight:
+        if _probe_settings(known) != _probe_settings(backend):
+            changes += [{**dict([_identity(backend)]), "remove": True}, _backend_tree(backend)]
+        elif known.address != backend.address or known.effective_weight != backend.effective_weight:
             changes.append(
                 {
                     **({"name": backend.name} if backend.name else {}),
@@ -130,6 +154,27 @@ def _backend_changes(before: tuple[Backend, ...], after: tuple[Backend, ...]) ->
             )
     removed = [{**dict([_identity(backend)]), "remove": True} for backend in left]
     return [*removed, *changes]
+
+
+def _pool_tree(pool: Pool) -> Tree:
+    backends = [_backend_tree(backend) for backend in pool.backends]
+    return {**_without_marker(config_tree(pool)), "backends": backends}
+
+
+def _backend_tree(backend: Backend) -> Tree:
+    return _without_marker(config_tree(backend))
+
+
+def _without_marker(tree: Tree) -> Tree:
+    return {key: value for key, value in tree.items() if key != "remove"}
+
+
+def _without_backends(pool: Pool) -> Pool:
+    return dataclasses.replace(pool, backends=(), remove=None)
+
+
+def _probe_settings(backend: Backend) -> tuple[str | None, ...]:
+    return backend.probe_qname, backend.probe_qtype, backend.probe_source, backend.transport
 
 
 def _identity(backend: Backend) -> tuple[str, str]:

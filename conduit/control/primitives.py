@@ -16,7 +16,11 @@ Primitive = Callable[[Tree], None]
 
 
 class ChangeRejected(Exception):
-    """The change cannot be made to this configuration."""
+    """The change cannot be made to this configuration; `errors` says why."""
+
+    def __init__(self, *errors: str) -> None:
+        super().__init__("; ".join(errors))
+        self.errors = errors
 
 
 class InvalidChange(ValueError):
