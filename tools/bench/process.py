@@ -21,6 +21,7 @@ class Measured:
         """Start `command` and wait until it answers a query on `port`."""
         self.name = name
         self.port = port
+        self.command = command
         self._log = log.open("w")
         started = time.monotonic()
         self._process = subprocess.Popen(
@@ -33,6 +34,15 @@ class Measured:
             raise
         #: Seconds from the start of the process to its first answer.
         self.start_seconds = time.monotonic() - started
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        self._process.send_signal(number)
 
     def cpu_seconds(self) -> float:
         """User and system time used so far."""
