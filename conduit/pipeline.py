@@ -18,6 +18,7 @@ from conduit.lookup.cached import look_up, settle
 from conduit.lookup.caches import CacheRegistry
 from conduit.lookup.forward import ANSWERED, FAILED, ROUTE_FAILED, TIMED_OUT, forward
 from conduit.observe.counters import BATCH, Recorder
+from conduit.observe.events.event_filter import sampled
 from conduit.observe.events.hub import EventHub
 from conduit.observe.labels import ip_family, rcode_label
 from conduit.observe.logging import get_log
@@ -138,7 +139,9 @@ def run(txn: Transaction, environment: Environment) -> Generator[Effect, None, N
     events = environment.events
     plans = snapshot.event_plans
     if events is not None and plans:
-        events.query(plans, txn)
+        plans = txn.event_plans = sampled(plans, txn)
+        if plans:
+            events.query(plans, txn)
     if decision == DROP:
         _drop(txn, "request_rules")
         return
@@ -288,10 +291,9 @@ def _drop(txn: Transaction, reason: str) -> None:
 def _observe_reply(txn: Transaction, reply: bytes) -> None:
     """Export the reply and end the trace, where the process does either."""
     environment = txn.environment
-    events = environment.events
-    plans = txn.snapshot.event_plans
-    if events is not None and plans:
-        events.response(plans, txn, reply)
+    plans = txn.event_plans
+    if plans:
+        environment.events.response(plans, txn, reply)
     trace = txn.trace
     if trace is not None:
         trace.ended("send", txn)

@@ -84,6 +84,7 @@ class Transaction:
         "drop_reason",
         "effect_result",
         "environment",
+        "event_plans",
         "extended_error",
         "fills",
         "flags",
@@ -142,6 +143,8 @@ class Transaction:
         self.environment: Any = None
         #: What scripts of one hook share; the rule pass clears it.
         self.hook_scratch: Any = None
+        #: The event sinks that take frames of this transaction.
+        self.event_plans: tuple[Any, ...] = ()
         #: The phases noted so far, of a transaction that is traced.
         self.trace: Trace | None = None
         #: Counters of the thread that runs the transaction; None while metrics are off.

@@ -24,7 +24,7 @@ Buckets = list[float]
 
 
 #: Values of one key that are kept as they are before they are sorted into buckets.
-BATCH: Final = 512
+BATCH: Final = 16
 
 
 class Histogram:

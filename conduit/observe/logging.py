@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -36,7 +37,8 @@ _CONTROL = dict.fromkeys([*range(32), 127])
 
 def strip_control(text: str) -> str:
     """Return `text` without ASCII control characters, so that a log line stays one line."""
-    return text.translate(_CONTROL)
+    # nearly every text is clean, and the look costs a fraction of the work
+    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 class Log:
@@ -57,7 +59,10 @@ class Log:
     def log(self, level: int, message: str, /, **fields: object) -> None:
         """Write one line at `level` (a `logging` level number)."""
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, "%s", message, extra={"conduit_fields": fields})
+            if _writers:
+                _writers[0].write(level, self.target, message, fields)
+            else:
+                self._logger.log(level, "%s", message, extra={"conduit_fields": fields})
 
     def error(self, message: str, /, **fields: object) -> None:
         """Write one line at level error."""
@@ -92,6 +97,46 @@ def get_log(target: str) -> Log:
     return log
 
 
+class _Writer:
+    """Writes lines to the process log past the `logging` machinery, which costs as much again.
+
+    Made by `configure`; without it (in tests) lines go through `logging`.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._second = -1
+        self._stamp = ""
+
+    def write(self, level: int, target: str, message: str, fields: Mapping[str, object]) -> None:
+        """Write one line; errors of the stream are nobody's."""
+        now = time.time()
+        with self._lock:
+            line = f"{self._time(now)} {_NAMES[level]} {target}: {_content(message, fields)}\n"
+            try:
+                self._stream.write(line)
+                self._stream.flush()
+            except (OSError, ValueError):
+                pass
+
+    def _time(self, now: float) -> str:
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._stamp}.{min(999_999, int((now - second) * 1_000_000)):06d}Z"
+
+
+_writers: list[_Writer] = []
+
+
+def _content(message: str, fields: Mapping[str, object]) -> str:
+    parts = [strip_control(message)]
+    parts.extend([f"{key}={_field_text(value)}" for key, value in fields.items()])
+    return " ".join(parts)
+
+
 class LineFormatter(logging.Formatter):
     """`<UTC RFC 3339, microseconds> <LEVEL> <target>: <message> <key>=<value> ...`."""
 
@@ -101,14 +146,13 @@ class LineFormatter(logging.Formatter):
         micros = min(999_999, int((record.created - seconds) * 1_000_000))
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
         level = _NAMES.get(record.levelno, record.levelname.rjust(5))
-        parts = [
-            f"{stamp}.{micros:06d}Z {level} {record.name}: {strip_control(record.getMessage())}"
-        ]
         fields: Mapping[str, object] = getattr(record, "conduit_fields", {})
-        parts.extend(f"{key}={_field_text(value)}" for key, value in fields.items())
+        line = (
+            f"{stamp}.{micros:06d}Z {level} {record.name}: {_content(record.getMessage(), fields)}"
+        )
         if record.exc_info and record.exc_info[1] is not None:
-            parts.append("traceback=" + _field_text(_one_line(record.exc_info[1])))
-        return " ".join(parts)
+            line += " traceback=" + _field_text(_one_line(record.exc_info[1]))
+        return line
 
 
 def _field_text(value: object) -> str:
@@ -205,5 +249,6 @@ def configure(level: str, output: str, environ: Mapping[str, str] | None = None)
     root.handlers[:] = [handler]
     root.setLevel(min(levels.values()))
     _configured[:] = [targets]
+    _writers[:] = [_Writer(stream)]
     for log in list(_logs.values()):
         _set_level(log)

@@ -9,8 +9,8 @@ from typing import Final
 from conduit.policy.siphash import siphash13
 
 BUCKETS: Final = 10_000
-_GOLDEN: Final = 0x9E3779B97F4A7C15
-_MASK: Final = (1 << 64) - 1
+GOLDEN: Final = 0x9E3779B97F4A7C15
+MASK: Final = (1 << 64) - 1
 _NUMBER: Final = re.compile(r"\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z", re.ASCII)
 
 
@@ -44,14 +44,14 @@ def threshold(percent: float) -> int:
 
 def global_bucket(transaction_id: int) -> int:
     """Return the bucket of a transaction without a salt, 0 to 9999."""
-    return ((transaction_id * _GOLDEN) & _MASK) % BUCKETS
+    return ((transaction_id * GOLDEN) & MASK) % BUCKETS
 
 
 def salted_bucket(transaction_id: int, salt: bytes) -> int:
     """Return the bucket of a transaction under `salt` (UTF-8), 0 to 9999."""
     if not salt:
         return global_bucket(transaction_id)
-    return siphash13((transaction_id & _MASK).to_bytes(8, "little") + salt + b"\xff") % BUCKETS
+    return siphash13((transaction_id & MASK).to_bytes(8, "little") + salt + b"\xff") % BUCKETS
 
 
 def address_bucket(packed: bytes) -> int:

@@ -286,6 +286,9 @@ def main(arguments: list[str] | None = None) -> int:
         f"memory {last.resident / 1e6:.1f} MB, growth {result.growth(warm_up):+.2%} after "
         f"{warm_up:.0f} s; {last.threads} threads, {last.descriptors} descriptors"
     )
+    every = max(1, len(result.samples) // 10)
+    _say("memory in MB: " + " ".join(f"{s.resident / 1e6:.0f}" for s in result.samples[::every]))
+    _say("threads: " + " ".join(str(s.threads) for s in result.samples[::every]))
     faults = result.faults(warm_up, options.growth)
     for fault in faults:
         _say(f"FAIL  {fault}")

@@ -25,11 +25,12 @@ _KINDS: Final = {"query": QUERY, "response": RESPONSE, "retry": RETRY}
 class SinkPlan:
     """The compiled filters of one sink; the predicates of each kind hold together."""
 
-    __slots__ = ("_query", "_response", "_retry", "extra", "name", "retry_extra")
+    __slots__ = ("_query", "_response", "_retry", "extra", "name", "retry_extra", "sampling")
 
     def __init__(
         self,
         name: str,
+        sampling: Predicate | None,
         query: tuple[Predicate, ...] | None,
         response: tuple[Predicate, ...] | None,
         retry: tuple[Predicate, ...] | None,
@@ -38,6 +39,8 @@ class SinkPlan:
     ) -> None:
         """Give the predicates of each kind; None for a kind that is not exported."""
         self.name = name
+        #: Decides once for all frames of a transaction; None takes every transaction.
+        self.sampling = sampling
         self._query = query
         self._response = response
         self._retry = retry
@@ -46,17 +49,28 @@ class SinkPlan:
         #: Builds the extra of retry frames.
         self.retry_extra = retry_extra
 
+    def _samples(self, txn: Transaction) -> bool:
+        return self.sampling is None or self.sampling(txn)
+
     def wants_query(self, txn: Transaction) -> bool:
         """True when the sink takes the query frame of `txn`."""
-        return self._query is not None and _all_hold(self._query, txn)
+        return self._query is not None and self._samples(txn) and _all_hold(self._query, txn)
 
     def wants_response(self, txn: Transaction) -> bool:
         """True when the sink takes the response frame of `txn`."""
-        return self._response is not None and _all_hold(self._response, txn)
+        return self._response is not None and self._samples(txn) and _all_hold(self._response, txn)
 
     def wants_retry(self, txn: Transaction) -> bool:
         """True when the sink takes a frame for the attempt that is about to start."""
-        return self._retry is not None and _all_hold(self._retry, txn)
+        return self._retry is not None and self._samples(txn) and _all_hold(self._retry, txn)
+
+
+def sampled(plans: tuple[SinkPlan, ...], txn: Transaction) -> tuple[SinkPlan, ...]:
+    """Return the plans that take frames of `txn`: most transactions of a sampling sink end here."""
+    if len(plans) == 1:
+        sampling = plans[0].sampling
+        return plans if sampling is None or sampling(txn) else ()
+    return tuple([plan for plan in plans if plan.sampling is None or plan.sampling(txn)])
 
 
 def _all_hold(predicates: tuple[Predicate, ...], txn: Transaction) -> bool:
@@ -89,8 +103,6 @@ def compile_plan(sink: Sink) -> SinkPlan:
     sampling = compile_sampling(
         filters.sample_percent, filters.sample_key or "", filters.sample_key_from or "", salts
     )
-    if sampling is not None:
-        common.append(sampling)
     common.extend(compile_selector(selector, salts, {}) for selector in filters.selectors)
     if filters.pool:
         routed.append(_pool_is(filters.pool))
@@ -103,6 +115,7 @@ def compile_plan(sink: Sink) -> SinkPlan:
     emitted = {_KINDS[point] for point in sink.emitted}
     return SinkPlan(
         name,
+        sampling,
         _when(QUERY in emitted and takes_queries, common),
         _when(RESPONSE in emitted, [*common, *routed]),
         _when(RETRY in emitted, [*common, *retried]),
