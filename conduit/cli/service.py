@@ -24,6 +24,7 @@ from conduit.observe.scrape_endpoint import ScrapeEndpoint
 from conduit.policy.compile import CompileError
 from conduit.runtime.bind import BindError
 from conduit.runtime.dataplane import Dataplane
+from conduit.runtime.heap import use_one_heap
 from conduit.runtime.processor import ProcessorKeeper
 from conduit.runtime.service_manager import ServiceManager, WatchdogThread
 from conduit.snapshot import SnapshotRef, compile_snapshot
@@ -53,6 +54,7 @@ def run_service(path: str, demo: str | None) -> int:
     for warning in loaded.warnings:
         _log.warn(str(warning))
     _raise_descriptor_limit()
+    use_one_heap()
     ProcessorKeeper().start()
     try:
         service = _Service(path, loaded)

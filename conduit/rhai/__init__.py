@@ -1,5 +1,7 @@
 """A Rhai engine in pure Python: compiles scripts of the Rhai language and runs them safely."""
 
+from conduit.rhai.calls import call_position
+from conduit.rhai.conversion import to_python, to_script
 from conduit.rhai.engine import Engine, Script
 from conduit.rhai.errors import (
     EvalError,
@@ -50,4 +52,7 @@ __all__ = [
     "StopScript",
     "TerminateScript",
     "Timestamp",
+    "call_position",
+    "to_python",
+    "to_script",
 ]

@@ -6,8 +6,9 @@ on types is found here and remembered per place of call (`Site`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from conduit.rhai.errors import (
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from conduit.rhai.limits import RunState
 
 Positions = list[tuple[Position | None, ...]]
+
+#: The file name of the code that scripts are compiled to.
+COMPILED_NAME = "<rhai>"
 
 #: Type names usable in front of a method's name, as `type_of` spells them.
 RECEIVER_NAMES = {"int": "i64", "float": "f64"}
@@ -99,6 +103,21 @@ class Site:
         return native
 
 
+def call_position() -> Position | None:
+    """The place in the script of the call that is running now, None outside of any run.
+
+    Costs nothing until asked: it is read off the innermost frame of compiled code.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == COMPILED_NAME:
+            positions: Positions = frame.f_globals["POSITIONS"]
+            line = frame.f_lineno
+            return positions[line - 1][0] if 0 < line <= len(positions) else None
+        frame = frame.f_back
+    return None
+
+
 # Errors on their way out
 
 
@@ -112,7 +131,11 @@ def as_eval_error(error: Exception) -> EvalError:
         return EvalError("ErrorStackOverflow", "Stack overflow")
     if isinstance(error, MemoryError):
         return EvalError("ErrorDataTooLarge", "Length of string too large")
-    return runtime(str(error))
+    try:
+        text = str(error)
+    except Exception:  # a host's exception class may fail at its own text
+        text = type(error).__name__
+    return runtime(text or type(error).__name__)
 
 
 def line_of(traceback: TracebackType | None) -> int:
@@ -130,9 +153,11 @@ def line_of(traceback: TracebackType | None) -> int:
 def placed(error: Exception, positions: Positions, line: int) -> EvalError:
     """The error, with the position of the compiled line it came from if it has none."""
     failure = as_eval_error(error)
-    if failure.position is None and not failure.positionless and line <= len(positions):
+    if failure.position is None and failure.origin is None and 0 < line <= len(positions):
         choices = positions[line - 1]
-        failure.position = choices[min(failure.choice, len(choices) - 1)]
+        failure.origin = choices[min(failure.choice, len(choices) - 1)]
+        if not failure.positionless:
+            failure.position = failure.origin
     return failure
 
 
@@ -141,7 +166,7 @@ def wrapped(error: Exception, code: Code) -> EvalError:
     failure = placed(error, code.positions, line_of(error.__traceback__))
     if not failure.catchable:
         # these stay as they are but are reported at the call
-        failure.position = None
+        failure.position = failure.origin = None
         failure.positionless = False
         failure.choice = 0
         return failure

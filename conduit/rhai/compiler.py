@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from conduit.rhai.calls import Code, Program
+from conduit.rhai.calls import COMPILED_NAME, Code, Program
+from conduit.rhai.compiler_blocks import RETURN
 from conduit.rhai.compiler_emit import (
     Unit,
     assign,
@@ -18,10 +19,11 @@ from conduit.rhai.compiler_emit import (
     name,
 )
 from conduit.rhai.compiler_nesting import resolve_names
-from conduit.rhai.compiler_statements import RETURN, StatementCompiler
+from conduit.rhai.compiler_statements import StatementCompiler
 from conduit.rhai.errors import ParseError, Position
 from conduit.rhai.machine import MACHINE
-from conduit.rhai.nodes import Block, Closure, Function, Statement, Tree, VarInfo
+from conduit.rhai.nodes import Block, Closure, Function, Statement, Tree
+from conduit.rhai.variable_info import VarInfo
 
 if TYPE_CHECKING:
     from conduit.rhai.engine import Engine
@@ -265,6 +267,6 @@ def _load(unit: Unit, namespace: dict[str, Any]) -> None:
     fix_locations(module)
     if unit.watch is not None:
         unit.watch()
-    exec(compile(module, "<rhai>", "exec"), namespace)
+    exec(compile(module, COMPILED_NAME, "exec"), namespace)
     for python, code in unit.codes:
         code.function = namespace[python]

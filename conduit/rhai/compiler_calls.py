@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 
 from conduit.rhai.calls import Code
-from conduit.rhai.compiler_chains import ChainCompiler
+from conduit.rhai.compiler_assignments import AssignmentCompiler
 from conduit.rhai.compiler_emit import Val, attribute, call, constant, in_tuple, name, target
 from conduit.rhai.compiler_variables import Place
-from conduit.rhai.nodes import Binary, Call, Closure, Expression, Literal, This, Variable, VarInfo
+from conduit.rhai.nodes import Binary, Call, Closure, Expression, Literal, This, Variable
 from conduit.rhai.tokens import words
+from conduit.rhai.variable_info import VarInfo
 
 _SPECIAL = frozenset(words("print debug eval Fn call curry is_shared is_def_var is_def_fn"))
 _SIMPLE = frozenset({"const", "temp", "local"})
 
 
-class CallCompiler(ChainCompiler):
+class CallCompiler(AssignmentCompiler):
     """Calls and closures."""
 
     def function_call(self, node: Call) -> Val:

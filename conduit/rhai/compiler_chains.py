@@ -17,7 +17,6 @@ from conduit.rhai.compiler_emit import (
     call,
     choose,
     constant,
-    is_none,
     is_type,
     name,
     target,
@@ -26,7 +25,6 @@ from conduit.rhai.compiler_expressions import ExpressionCompiler
 from conduit.rhai.compiler_variables import Place
 from conduit.rhai.errors import Position
 from conduit.rhai.nodes import (
-    Assign,
     Binary,
     Chain,
     Expression,
@@ -53,7 +51,7 @@ def start_position(node: Expression) -> Position:
 
 
 @dataclass(slots=True)
-class _Way:
+class Way:
     """One step from a container to what it holds: for putting back."""
 
     holder: str
@@ -67,7 +65,7 @@ class ChainCompiler(ExpressionCompiler):
 
     # What the steps need
 
-    def _arguments(self, steps: list[Step]) -> list[list[Val]]:
+    def arguments(self, steps: list[Step]) -> list[list[Val]]:
         """The index or arguments of each step, evaluated in order."""
         nodes: list[Expression] = []
         for step in steps:
@@ -86,7 +84,7 @@ class ChainCompiler(ExpressionCompiler):
             result.append([next(values) for _ in range(count)])
         return result
 
-    def _hold_arguments(self, arguments: list[list[Val]]) -> None:
+    def hold_arguments(self, arguments: list[list[Val]]) -> None:
         for values in arguments:
             for i, value in enumerate(values):
                 if value.form not in _SIMPLE:
@@ -136,17 +134,17 @@ class ChainCompiler(ExpressionCompiler):
             special = self._is_shared(node, steps[0])
             if special is not None:
                 return special
-        arguments = self._arguments(steps)
+        arguments = self.arguments(steps)
         self.count(len(steps))
         maybe_constant = isinstance(node.root, Variable | This)
         changes = [self._changes(step, maybe_constant) for step in steps]
         plain_root = isinstance(node.root, Variable) and not self.dynamic
         if not (plain_root and self._is_local(node.root)):
-            self._hold_arguments(arguments)
+            self.hold_arguments(arguments)
         optional = any(step.optional for step in steps)
         if not any(changes) and not optional and not self._needs_lock(node):
             return self._plain(node, arguments)
-        self._hold_arguments(arguments)
+        self.hold_arguments(arguments)
         return self._careful(node, arguments, changes)
 
     def _is_local(self, node: Expression) -> bool:
@@ -190,7 +188,8 @@ class ChainCompiler(ExpressionCompiler):
             return call("get_index", st, value.node, values[0].node, line=line)
         if isinstance(step, PropertyStep):
             line = self.unit.line(step.position)
-            general = call("get_property", st, value.node, constant(step.name), line=line)
+            site = self.unit.property_site(step.name)
+            general = call("read_property", st, site, value.node, line=line)
             if value.form not in _SIMPLE:
                 return general
             found = call(attribute(value.node, "get"), constant(step.name))
@@ -243,9 +242,9 @@ class ChainCompiler(ExpressionCompiler):
         checked: bool,
     ) -> None:
         last_change = max((i for i, change in enumerate(changes) if change), default=-1)
-        ways: list[_Way] = []
+        ways: list[Way] = []
         root: Place | None = place
-        current = self._enter(node, place, checked, last_change > 0)
+        current = self.enter(node, place, checked, last_change > 0)
         const = place.const
         saved = self.body
         for i, (step, values) in enumerate(zip(node.steps, arguments, strict=True)):
@@ -265,9 +264,9 @@ class ChainCompiler(ExpressionCompiler):
                 current, ways, root, const = outcome, [], None, constant(False)
             elif i < last_change:
                 item = self.temp()
-                key, fetch = self._fetch(step, current, values)
+                key, fetch = self.fetch(step, current, values)
                 self.add(assign(item, fetch))
-                ways.append(_Way(current, step, key, item))
+                ways.append(Way(current, step, key, item))
                 current = item
             else:
                 item = self.temp()
@@ -276,7 +275,7 @@ class ChainCompiler(ExpressionCompiler):
         self.add(assign(result, name(current)))
         self.body = saved
 
-    def _enter(self, node: Chain, place: Place, checked: bool, changing: bool) -> str:
+    def enter(self, node: Chain, place: Place, checked: bool, changing: bool) -> str:
         """The Python variable with the value of the root; private if steps lead to a change."""
         if place.kind == "local":
             if changing:
@@ -299,7 +298,7 @@ class ChainCompiler(ExpressionCompiler):
             self.add(assign(current, content))
         return current
 
-    def _fetch(self, step: Step, current: str, values: list[Val]) -> tuple[ast.expr, ast.expr]:
+    def fetch(self, step: Step, current: str, values: list[Val]) -> tuple[ast.expr, ast.expr]:
         st = name("st")
         if isinstance(step, IndexStep):
             line = self.unit.line(start_position(step.index), step.position)
@@ -317,7 +316,7 @@ class ChainCompiler(ExpressionCompiler):
         current: str,
         const: ast.expr,
         root: Place | None,
-        ways: list[_Way],
+        ways: list[Way],
         outcome: str,
         change: int,
         place: Place,
@@ -332,7 +331,7 @@ class ChainCompiler(ExpressionCompiler):
             action = call("call_method", st, site, name(current), const, *nodes, line=line)
             pair = ast.Tuple([target(current), target(outcome)], ast.Store())
             self.add(ast.Assign([pair], action))
-            self._put_back(root, ways, current)
+            self.put_back(root, ways, current)
             return
         positions = [step.position]
         if step.name == "call" and step.arguments:
@@ -350,10 +349,10 @@ class ChainCompiler(ExpressionCompiler):
         after: list[ast.stmt] = []
         with self.into(after):
             self.add(assign(current, attribute(name(box), "value")))
-            self._put_back(root, ways, current)
+            self.put_back(root, ways, current)
         self.add(ast.Try(attempt, [], [], after))
 
-    def _put_back(self, root: Place | None, ways: list[_Way], current: str) -> None:
+    def put_back(self, root: Place | None, ways: list[Way], current: str) -> None:
         st = name("st")
         for way in reversed(ways):
             function = "put_back_index" if isinstance(way.step, IndexStep) else "put_back_property"
@@ -363,172 +362,3 @@ class ChainCompiler(ExpressionCompiler):
             first = ways[0].holder if ways else current
             box = ast.Attribute(root.node, "value", ast.Store())
             self.add(ast.Assign([box], name(first)))
-
-    # Assigning
-
-    def assignment(self, node: Assign) -> None:
-        """An assignment statement."""
-        self.count(2)
-        operator = node.operator[:-1]
-        if isinstance(node.target, Chain):
-            self._assign_chain(node, node.target, operator)
-            return
-        line = self.unit.line(node.position)
-        if isinstance(node.target, This):
-            value = self.simple(self.owned(node.value))
-            at = self.unit.line(node.target.position)
-            if operator:
-                old = call("private", name("st"), call("read_this", name("this"), line=at))
-                new = self._assigned(operator, Val(self.held(old), None, "temp"), value, line)
-                value = Val(new)
-            self.add(ast.Expr(call("set_this", name("this"), value.node, line=at)))
-            return
-        assert isinstance(node.target, Variable)
-        variable = node.target
-        if self.optimised and not operator:
-            rest = _self_operation(variable, node.value)
-            if rest is not None:
-                operator, right = rest
-                self._assign_operation(variable, operator, right, line)
-                return
-        if operator:
-            self._assign_operation(variable, operator, node.value, line)
-            return
-        self.write(variable, self.owned(node.value).node)
-
-    def _assign_operation(
-        self, variable: Variable, operator: str, right: Expression, line: int
-    ) -> None:
-        value = self.owned(right)
-        place = self.place(variable)
-        if place.kind == "local":
-            info = variable.info
-            known = info.type if info is not None else None
-            old = Val(place.node, known, "local")
-            self.add(assign(place.name, self._assigned(operator, old, value, line)))
-            return
-        value = self.simple(value)
-        box = self.box_of(place)
-        at = self.unit.line(variable.position)
-        label = constant(variable.name)
-        old_value = call("open_for_change", name("st"), box, label, line=at)
-        new = self._assigned(operator, Val(self.held(old_value), None, "temp"), value, line)
-        stored = ast.Attribute(box, "value", ast.Store())
-        self.add(ast.Assign([stored], new))
-
-    def _assigned(self, operator: str, old: Val, value: Val, line: int) -> ast.expr:
-        """What `op=` makes of the old value."""
-        general = self.unit.constant(self.unit.engine.assigning(operator))
-        if operator not in ("+", "-", "*", "&", "|", "^") or not (
-            old.type in ("int", None) and value.type in ("int", None)
-        ):
-            return self._general_assign(general, old, value, line)
-        python: dict[str, ast.operator] = {
-            "+": ast.Add(),
-            "-": ast.Sub(),
-            "*": ast.Mult(),
-            "&": ast.BitAnd(),
-            "|": ast.BitOr(),
-            "^": ast.BitXor(),
-        }
-        value = self.simple(value)
-        tests: list[ast.expr] = []
-        if old.type is None:
-            tests.append(is_type(old.node, "int"))
-        if value.type is None:
-            tests.append(is_type(value.node, "int"))
-        result: ast.expr = ast.BinOp(old.node, python[operator], value.node)
-        if operator in ("+", "-", "*"):
-            temp = self.temp()
-            bounded = ast.NamedExpr(target(temp), result)
-            low, high = constant(-(2**63)), constant(2**63 - 1)
-            tests.append(ast.Compare(low, [ast.LtE(), ast.LtE()], [bounded, high]))
-            result = name(temp)
-        if not tests:
-            return result
-        otherwise = self._general_assign(general, old, value, line)
-        return choose(
-            ast.BoolOp(ast.And(), tests) if len(tests) > 1 else tests[0], result, otherwise
-        )
-
-    def _general_assign(self, general: str, old: Val, value: Val, line: int) -> ast.expr:
-        before = old.node
-        if old.form == "local" and old.type not in ("int", "float", "bool", "str"):
-            before = call("private", name("st"), before)
-        return call(general, name("st"), before, value.node, line=line)
-
-    def _assign_chain(self, node: Assign, chain: Chain, operator: str) -> None:
-        value = self.owned(node.value)
-        if value.form != "const":
-            value = Val(self.held(value.node), value.type, "temp", True)
-        arguments = self._arguments(chain.steps)
-        self._hold_arguments(arguments)
-        self.count(len(chain.steps))
-        place = self.root_place(chain.root)
-        current = self._enter(chain, place, False, True)
-        ways: list[_Way] = []
-        saved = self.body
-        steps = chain.steps
-        for step, values in zip(steps, arguments, strict=True):
-            if step.optional:
-                inner: list[ast.stmt] = []
-                test = ast.UnaryOp(ast.Not(), is_none(name(current)))
-                self.add(ast.If(test, inner, []))
-                self.body = inner
-            if step is steps[-1]:
-                break
-            item = self.temp()
-            key, fetch = self._fetch(step, current, values)
-            self.add(assign(item, fetch))
-            ways.append(_Way(current, step, key, item))
-            current = item
-        self._set(node, steps[-1], arguments[-1], current, operator, value, place)
-        self._put_back(place, ways, current)
-        self.body = saved
-
-    def _set(
-        self,
-        node: Assign,
-        step: Step,
-        values: list[Val],
-        current: str,
-        operator: str,
-        value: Val,
-        place: Place,
-    ) -> None:
-        new = value.node
-        st = name("st")
-        if operator:
-            key, fetch = self._fetch(step, current, values)
-            old = Val(self.held(fetch), None, "temp")
-            line = self.unit.line(node.position)
-            new = self._assigned(operator, old, value, line)
-        label = constant(place.label)
-        assert isinstance(node.target, Chain)
-        root_at = node.target.root.position
-        if isinstance(step, IndexStep):
-            index_at = start_position(step.index)
-            line = self.unit.line(node.position, step.position, index_at, root_at)
-            action = call(
-                "set_index", st, name(current), values[0].node, new, place.const, label, line=line
-            )
-        else:
-            assert isinstance(step, PropertyStep)
-            line = self.unit.line(node.position, step.position, root_at)
-            key = constant(step.name)
-            action = call(
-                "set_property", st, name(current), key, new, place.const, label, line=line
-            )
-        self.add(assign(current, action))
-
-
-def _self_operation(variable: Variable, value: Expression) -> tuple[str, Expression] | None:
-    """Operator and right side when `x = value` has the form `x = x op e`."""
-    if not isinstance(value, Binary) or value.operator not in (
-        "+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^"
-    ):  # fmt: skip
-        return None
-    left = value.left
-    if isinstance(left, Variable) and left.name == variable.name:
-        return value.operator, value.right
-    return None

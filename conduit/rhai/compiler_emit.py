@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from conduit.rhai.calls import Code, Positions, Program, Site
 from conduit.rhai.errors import Position
-from conduit.rhai.nodes import VarInfo
+from conduit.rhai.properties import PropertySite
 from conduit.rhai.values import I64_MAX, I64_MIN
+from conduit.rhai.variable_info import VarInfo
 
 if TYPE_CHECKING:
     from conduit.rhai.engine import Engine
@@ -166,6 +167,10 @@ class Unit:
     def site(self, function: str, count: int) -> ast.Name:
         """A new place of call."""
         return name(self.constant(Site(function, count, self.program)))
+
+    def property_site(self, property_name: str) -> ast.Name:
+        """A new place where a property is read."""
+        return name(self.constant(PropertySite(property_name)))
 
 
 class BodyBase:

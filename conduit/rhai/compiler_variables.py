@@ -27,9 +27,9 @@ from conduit.rhai.nodes import (
     Literal,
     MapLiteral,
     Variable,
-    VarInfo,
 )
 from conduit.rhai.values import Array, Char, FnPtr, Map
+from conduit.rhai.variable_info import VarInfo
 
 
 class Place:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from conduit.rhai.assigning import ASSIGNING
 from conduit.rhai.calls import Code, Program, as_eval_error, line_of, placed
 from conduit.rhai.compiler import CompiledScript, compile_tree
 from conduit.rhai.errors import (
@@ -23,11 +24,12 @@ from conduit.rhai.limits import Limits, RunState
 from conduit.rhai.modules import Module, Resolver
 from conduit.rhai.natives import ANY, READ, Library, Native, TypeSpec
 from conduit.rhai.nodes import Tree
-from conduit.rhai.operators import ASSIGNING, Operator
+from conduit.rhai.operators import Operator
 from conduit.rhai.packages import STANDARD
 from conduit.rhai.parser import parse
 from conduit.rhai.scope import Scope
-from conduit.rhai.values import TYPE_NAMES
+from conduit.rhai.text import display
+from conduit.rhai.values import TYPE_NAMES, share
 
 __all__ = ["Engine", "Script"]
 
@@ -208,6 +210,10 @@ class Engine:
         chosen = host.to_debug if debugging and host.to_debug is not None else host.to_string
         return host.name if chosen is None else str(chosen(value))
 
+    def text(self, value: Any) -> str:
+        """The text that `print` shows for a value. Raises EvalError when it is too long."""
+        return display(RunState(self, self.limits, Program(), Scope()), value)
+
     def getter(self, kind: type, name: str) -> Callable[[Any], Any] | None:
         """What reads a property."""
         key = (kind, name)
@@ -285,8 +291,8 @@ class Engine:
             return _run_main(compiled, st, variables)
         except StopScript as stop:
             return stop.value
-        except TerminateScript:
-            raise EvalError("ErrorTerminated", "Script terminated") from None
+        except TerminateScript as stop:
+            raise _terminated(stop) from None
         finally:
             if compiled.uses_names and not keep_variables:
                 variables.rewind(size)
@@ -308,11 +314,11 @@ class Engine:
             message = f"Function not found: {label}"
             raise EvalError("ErrorFunctionNotFound", message, fields={"function": label})
         try:
-            return code.function(st, None, *arguments)
+            return code.function(st, None, *map(share, arguments))
         except StopScript as stop:
             return stop.value
-        except TerminateScript:
-            raise EvalError("ErrorTerminated", "Script terminated") from None
+        except TerminateScript as stop:
+            raise _terminated(stop) from None
 
     def _keeping(self, script: Script) -> CompiledScript:
         """The script compiled so that its variables stay in the scope."""
@@ -347,6 +353,10 @@ class Engine:
     def _run_module(self, st: RunState, script: Script, path: str) -> Module:
         saved = st.program, st.exports, st.globals, st.modules
         compiled = script.compiled
+        # modules that import each other in a circle end here
+        if st.level >= st.max_level:
+            raise EvalError("ErrorStackOverflow", "Stack overflow")
+        st.level += 1
         st.program, st.exports, st.globals, st.modules = compiled.program, {}, {}, []
         try:
             _run_main(compiled, st, Scope())
@@ -354,7 +364,7 @@ class Engine:
             module.modules.update(dict(st.modules))
             return module
         except RhaiError as error:
-            if isinstance(error, ParseError):
+            if isinstance(error, ParseError) or not as_eval_error(error).catchable:
                 raise
             raise EvalError(
                 "ErrorInModule",
@@ -363,7 +373,16 @@ class Engine:
                 inner=as_eval_error(error),
             ) from None
         finally:
+            st.level -= 1
             st.program, st.exports, st.globals, st.modules = saved
+
+
+def _terminated(stop: TerminateScript) -> EvalError:
+    """The error of a run that its host ended; a token that is a text becomes part of it."""
+    text = (
+        f"Script terminated: {stop.token}" if isinstance(stop.token, str) else "Script terminated"
+    )
+    return EvalError("ErrorTerminated", text, value=stop.token)
 
 
 def _run_main(compiled: CompiledScript, st: RunState, env: Scope) -> Any:

@@ -65,7 +65,8 @@ class EvalError(RhaiError):
     `fields` the extra entries of the catch map; `value` what `throw` carried (kind
     ``ErrorRuntime``); `inner` the wrapped error of a call or module error. An error whose
     `positionless` is set keeps no position where it arises (built-in operators, section 11.3).
-    `choice` picks among the positions that one operation has (0 is the usual one).
+    `choice` picks among the positions that one operation has (0 is the usual one). `origin` is
+    where it arose even if the language gives it no position; for tools, not for scripts.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class EvalError(RhaiError):
         self.kind = kind
         self._message = message
         self.position = position
+        self.origin = position
         self.fields = {} if fields is None else fields
         self.value = value
         self.inner = inner

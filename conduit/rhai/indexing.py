@@ -280,7 +280,12 @@ def _set_bits(st: RunState, value: int, index: Any, new: Any) -> int:
 def fetch_index(st: RunState, value: Any, index: Any) -> Any:
     """`value[index]` as something that may be changed: a container comes out private."""
     item = get_index(st, value, index)
-    if type(item) in CONTAINERS and item.frozen and type(value) in (Array, Map):
+    if type(item) not in CONTAINERS:
+        return item
+    if type(value) is not Array and type(value) is not Map:
+        # a host's own container changes by its setter or not at all
+        return thaw(item)
+    if item.frozen:
         if len(item) > 64:
             st.charge(len(item) >> 4)
         item = value[index] = thaw(item)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from conduit.rhai.errors import EvalError, TerminateScript
+from conduit.rhai.calls import call_position
+from conduit.rhai.errors import EvalError, Position, TerminateScript
 from conduit.rhai.values import CONTAINERS, Array, Blob, Map
 
 if TYPE_CHECKING:
@@ -147,6 +148,10 @@ class RunState:
             return None
         return max(0.0, self.deadline - self.limits.clock())
 
+    def call_position(self) -> Position | None:
+        """Where the script called the native that asks; for messages of a host."""
+        return call_position()
+
     # Sizes (chapter 36 section 19): looked at after an operation; the library looks ahead where
     # a small script could ask for something huge.
 
@@ -200,8 +205,12 @@ class RunState:
 
     def built(self, container: Any) -> Any:
         """A container that was just made from unknown parts, counted and checked."""
-        if any(type(item) in CONTAINERS for item in _parts(container)):
-            self.recount(container)
+        nested = 0
+        for item in _parts(container):
+            if type(item) in CONTAINERS:
+                nested += len(item) + item.nested
+        if nested:
+            container.nested = nested
         return self.sized(container)
 
     def recount(self, value: Array | Map | Blob) -> None:

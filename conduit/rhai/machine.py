@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from conduit.rhai import comparison, operators
 from conduit.rhai.calls import (
     Program,
-    as_eval_error,
     call_method,
     call_native,
     call_on_cell,
@@ -21,9 +20,6 @@ from conduit.rhai.calls import (
     call_pointer,
     call_pure,
     call_with_this,
-    in_call,
-    line_of,
-    placed,
     pointer_method,
     private,
     wrapped,
@@ -36,11 +32,40 @@ from conduit.rhai.errors import (
     mismatch,
     not_found,
 )
-from conduit.rhai.indexing import constant_error, fetch_index, get_index, put_back_index, set_index
+from conduit.rhai.indexing import fetch_index, get_index, put_back_index, set_index
+from conduit.rhai.machine_errors import (
+    catch_value,
+    caught_error,
+    raise_again,
+    stack_overflow,
+    throw,
+)
+from conduit.rhai.machine_modules import (
+    call_in_scope,
+    call_qualified,
+    evaluate,
+    export,
+    import_module,
+    leave_modules,
+    qualified,
+)
+from conduit.rhai.machine_variables import (
+    captured,
+    keep_global,
+    lock,
+    locked_read,
+    open_for_change,
+    read_this,
+    set_cell,
+    set_this,
+    undefined,
+    variable_room,
+)
 from conduit.rhai.properties import (
     fetch_property,
     get_property,
     put_back_property,
+    read_property,
     set_property,
 )
 from conduit.rhai.scope import Scope
@@ -64,109 +89,8 @@ from conduit.rhai.values import (
 )
 
 if TYPE_CHECKING:
-    from conduit.rhai.calls import Code, Positions
+    from conduit.rhai.calls import Code
     from conduit.rhai.limits import RunState
-
-
-# Variables
-
-
-def undefined(st: RunState, name: str) -> Any:
-    """A name that no variable has: a global of the host, or an error."""
-    values = st.engine.global_values
-    if name in values:
-        return share(values[name])
-    raise EvalError(
-        "ErrorVariableNotFound", f"Variable not found: {name}", fields={"variable": name}
-    )
-
-
-def data_race(name: str) -> EvalError:
-    """The error of touching a variable while a chain rooted at it runs calls."""
-    return EvalError(
-        "ErrorDataRace", "Data race detected", fields={"variable": name}, positionless=True
-    )
-
-
-def locked_read(st: RunState, cell: Cell, name: str) -> Any:
-    """Reading a box that is locked or does not exist."""
-    if cell is MISSING:
-        return undefined(st, name)
-    raise data_race(name)
-
-
-def set_cell(st: RunState, cell: Cell, value: Any, name: str) -> None:
-    """`name = value` of a boxed variable."""
-    if cell.locked:
-        if cell is MISSING:
-            if name in st.engine.global_values:
-                raise constant_error(name)
-            undefined(st, name)
-        raise data_race(name)
-    if cell.const:
-        raise constant_error(name)
-    cell.value = value
-
-
-def open_for_change(st: RunState, cell: Cell, name: str) -> Any:
-    """The content of a box that an `op=` is about to change."""
-    if cell.locked:
-        if cell is MISSING and name in st.engine.global_values:
-            raise constant_error(name)
-        locked_read(st, cell, name)
-    if cell.const:
-        raise constant_error(name)
-    value = cell.value
-    if type(value) in CONTAINERS and value.frozen:
-        value = cell.value = private(st, value)
-    return value
-
-
-def lock(st: RunState, cell: Cell, name: str) -> None:
-    """Locks a shared variable while the calls of a chain rooted at it run."""
-    if cell.locked:
-        if cell is MISSING:
-            undefined(st, name)
-        raise data_race(name)
-    cell.locked = True
-
-
-def read_this(this: Cell | None) -> Any:
-    """`this`."""
-    if this is None:
-        raise EvalError("ErrorUnboundThis", "'this' not bound")
-    return this.value
-
-
-def set_this(this: Cell | None, value: Any) -> None:
-    """`this = value`."""
-    if this is None:
-        raise EvalError("ErrorUnboundThis", "'this' not bound")
-    if this.const:
-        raise constant_error("")
-    this.value = value
-
-
-def variable_room(st: RunState, count: int) -> None:
-    """Checks the number of variables in scope."""
-    limit = st.limits.max_variables
-    if limit is not None and count > limit:
-        raise EvalError("ErrorTooManyVariables", "Too many variables defined")
-
-
-def captured(st: RunState, cell: Cell, name: str) -> Cell:
-    """The box of a variable that a closure captures now."""
-    if cell is MISSING:
-        if name in st.engine.global_values:
-            return Cell(share(st.engine.global_values[name]), const=True)
-        undefined(st, name)
-    cell.shared = True
-    return cell
-
-
-def keep_global(st: RunState, name: str, value: Any) -> None:
-    """A top-level constant, for `global::NAME`."""
-    st.globals[name] = value
 
 
 # Values
@@ -194,6 +118,7 @@ def text_of(st: RunState, value: Any) -> str:
 
 def template(st: RunState, parts: list[str]) -> str:
     """An interpolated text."""
+    st.string_room(sum(map(len, parts)))
     return st.sized_string("".join(parts))
 
 
@@ -278,51 +203,6 @@ def iterate(st: RunState, value: Any) -> Iterable[Any]:
     raise EvalError("ErrorFor", "For loop expects iterable type")
 
 
-# Errors
-
-
-def throw(st: RunState, value: Any) -> None:
-    """`throw value`."""
-    text = raw(st, value)
-    message = f"Runtime error: {text}" if text else "Runtime error"
-    raise EvalError("ErrorRuntime", message, value=value)
-
-
-def caught_error(st: RunState, error: Exception, positions: Positions) -> EvalError:
-    """The error that a handler got; raised again if the language does not let it be caught."""
-    failure = placed(error, positions, line_of(error.__traceback__))
-    if not failure.catchable:
-        raise failure.with_traceback(None)
-    return failure
-
-
-def catch_value(st: RunState, failure: EvalError) -> Any:
-    """The value of the catch variable."""
-    bottom = failure.innermost
-    if bottom.kind == "ErrorRuntime":
-        return share(bottom.value)
-    result = Map({"error": failure.kind, "message": failure.message})
-    result.update(failure.fields)
-    if st.program.source:
-        result["source"] = st.program.source
-    if failure.position is not None:
-        result["line"], result["position"] = failure.position
-    return result
-
-
-def raise_again(failure: EvalError) -> None:
-    """`throw` alone inside a handler."""
-    failure.position = None
-    failure.positionless = False
-    failure.choice = 0
-    raise failure.with_traceback(None)
-
-
-def stack_overflow() -> None:
-    """Too many call levels."""
-    raise EvalError("ErrorStackOverflow", "Stack overflow")
-
-
 # Hooks and reflection
 
 
@@ -355,108 +235,6 @@ def is_def_fn(st: RunState, program: Program, *arguments: Any) -> bool:
         kind = {"int": "i64", "float": "f64"}.get(names[0], names[0])
         return (names[1], count, kind) in program.typed
     return (names[0], count) in program.functions
-
-
-# Code from code
-
-
-def evaluate(st: RunState, env: Scope, program: Program, start: int, text: Any) -> Any:
-    """`eval(text)` among the variables of the caller."""
-    if type(text) is not str:
-        raise mismatch(type_name(st, text), "string")
-    level = st.level + 1
-    if level > st.max_level:
-        stack_overflow()
-    st.level = level
-    st.charge(len(text) // 4 + 1)
-    try:
-        return st.engine.evaluate_text(st, env, program, text.strip(" \t\n\r\f"))
-    except (EvalError, ParseError, RecursionError) as error:
-        raise in_call(as_eval_error(error), "eval") from None
-    finally:
-        st.level = level - 1
-        del start
-
-
-def call_in_scope(st: RunState, env: Scope, program: Program, name: str, *arguments: Any) -> Any:
-    """`f!(a)`."""
-    code = program.functions.get((name, len(arguments)))
-    if code is None:
-        raise not_found(signature(st, name, arguments))
-    assert program.scoped is not None
-    return program.scoped(code)(st, None, env, *arguments)
-
-
-def _module(st: RunState, path: tuple[str, ...]) -> Any:
-    first = path[0]
-    found = None
-    for name, module in reversed(st.modules):
-        if name == first:
-            found = module
-            break
-    else:
-        found = st.engine.static_modules.get(first)
-    for name in path[1:]:
-        if found is None:
-            break
-        found = found.modules.get(name)
-    if found is None:
-        label = "::".join(path)
-        raise EvalError(
-            "ErrorModuleNotFound", f"Module not found: {label}", fields={"module": label}
-        )
-    return found
-
-
-def qualified(st: RunState, path: tuple[str, ...], name: str) -> Any:
-    """`a::b::NAME`."""
-    if path == ("global",):
-        if name in st.globals:
-            return share(st.globals[name])
-        label = f"global::{name}"
-    else:
-        module = _module(st, path)
-        if name in module.values:
-            return share(module.values[name])
-        label = "::".join((*path, name))
-    raise EvalError(
-        "ErrorVariableNotFound", f"Variable not found: {label}", fields={"variable": label}
-    )
-
-
-def call_qualified(st: RunState, path: tuple[str, ...], name: str, *arguments: Any) -> Any:
-    """`a::f(x)`."""
-    if path == ("global",):
-        label = signature(st, f"global::{name}", arguments)
-        code = st.program.functions.get((name, len(arguments)))
-        if code is None:
-            raise not_found(label)
-        return code.function(st, None, *arguments)
-    module = _module(st, path)
-    return module.call(st, "::".join(path), name, arguments)
-
-
-def import_module(st: RunState, path: Any, alias: str | None) -> None:
-    """`import path as alias`."""
-    limit = st.limits.max_modules
-    if limit is not None and st.modules_used >= limit:
-        raise EvalError("ErrorTooManyModules", "Too many modules imported")
-    if type(path) is not str:
-        raise mismatch(type_name(st, path), "string", 1)
-    st.modules_used += 1
-    module = st.engine.import_module(st, path)
-    if alias is not None:
-        st.modules.append((alias, module))
-
-
-def leave_modules(st: RunState, size: int) -> None:
-    """Modules imported in a block end with it."""
-    del st.modules[size:]
-
-
-def export(st: RunState, name: str, value: Any) -> None:
-    """`export`."""
-    st.exports[name] = value
 
 
 #: The globals of compiled code.
@@ -538,6 +316,7 @@ MACHINE: Final[dict[str, Any]] = {
     "qualified": qualified,
     "raise_again": raise_again,
     "raw_text": raw,
+    "read_property": read_property,
     "read_this": read_this,
     "set_cell": set_cell,
     "set_index": set_index,

@@ -10,42 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conduit.rhai.errors import Position
-
-
-class VarInfo:
-    """What is known of one variable of one body.
-
-    `kind` is ``local``, ``capture`` (of a closure; `source` is the variable outside), ``scope``
-    (a free name of the script itself, looked for in the host's scope) or ``unknown`` (a free name
-    of a function). `literal` is the value of a constant that is folded into its uses; `captured`
-    tells that a closure holds it.
-    """
-
-    __slots__ = (
-        "captured",
-        "const",
-        "kind",
-        "literal",
-        "name",
-        "position",
-        "python",
-        "source",
-        "type",
-    )
-
-    def __init__(
-        self, name: str, kind: str = "local", const: bool = False, source: VarInfo | None = None
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.const = const
-        self.source = source
-        self.literal: Expression | None = None
-        self.captured = False
-        #: Where a capture is first mentioned.
-        self.position = Position(1, 1)
-        self.python = ""
-        self.type: str | None = None
+from conduit.rhai.variable_info import VarInfo
 
 
 @dataclass(slots=True)

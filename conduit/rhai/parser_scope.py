@@ -7,7 +7,7 @@ is evaluated.
 from __future__ import annotations
 
 from conduit.rhai.errors import Position
-from conduit.rhai.nodes import VarInfo
+from conduit.rhai.variable_info import VarInfo
 
 
 class BodyScope:

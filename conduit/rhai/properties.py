@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from conduit.rhai.calls import as_eval_error
 from conduit.rhai.errors import EvalError
 from conduit.rhai.indexing import constant_error
 from conduit.rhai.text import type_name
@@ -11,6 +13,29 @@ from conduit.rhai.values import CONTAINERS, Map, thaw
 
 if TYPE_CHECKING:
     from conduit.rhai.limits import RunState
+
+
+class PropertySite(dict[type, Callable[[Any], Any]]):
+    """One place where a property is read: its name, and the getters of the types met there."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+def read_property(st: RunState, site: PropertySite, value: Any) -> Any:
+    """`value.name`, not yet shared; getters are looked up once per type. Raises EvalError."""
+    getter = site.get(type(value))
+    if getter is not None:
+        return getter(value)
+    if type(value) is Map:
+        return value.get(site.name)
+    getter = st.engine.getter(type(value), site.name)
+    if getter is not None and len(site) < 64:
+        site[type(value)] = getter
+    return get_property(st, value, site.name)
 
 
 def get_property(st: RunState, value: Any, name: str) -> Any:
@@ -59,14 +84,24 @@ def set_property(st: RunState, value: Any, name: str, new: Any, const: bool, var
     if const:
         message = f"Cannot modify property '{name}' of constant"
         raise EvalError("ErrorNonPureMethodCallOnConstant", message, fields={"function": name})
-    setter(value, new)
+    try:
+        setter(value, new)
+    except Exception as error:
+        failure = as_eval_error(error)
+        failure.choice = failure.choice or 1
+        raise failure from None
     return value
 
 
 def fetch_property(st: RunState, value: Any, name: str) -> Any:
     """`value.name` as something that may be changed: a container in a map comes out private."""
     item = get_property(st, value, name)
-    if type(item) in CONTAINERS and item.frozen and type(value) is Map:
+    if type(item) not in CONTAINERS:
+        return item
+    if type(value) is not Map:
+        # a host's own container changes by its setter or not at all
+        return thaw(item)
+    if item.frozen:
         if len(item) > 64:
             st.charge(len(item) >> 4)
         item = value[name] = thaw(item)

@@ -26,13 +26,13 @@ class Scope:
     def push(self, name: str, value: Any) -> Scope:
         """Adds a variable; an older one of that name is hidden. Returns the scope."""
         self.names.append(name)
-        self.cells.append(Cell(value))
+        self.cells.append(Cell(share(value)))
         return self
 
     def push_constant(self, name: str, value: Any) -> Scope:
         """Adds a constant. Returns the scope."""
         self.names.append(name)
-        self.cells.append(Cell(value, const=True))
+        self.cells.append(Cell(share(value), const=True))
         return self
 
     def cell(self, name: str) -> Cell:
@@ -54,7 +54,7 @@ class Scope:
         if cell is MISSING:
             self.push(name, value)
         else:
-            cell.value = value
+            cell.value = share(value)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

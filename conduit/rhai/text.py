@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _LARGE = 9999999827968.0
 _SMALL = 9.9999998245167e-14
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0"}
+#: Characters of a string that are escaped without a look at the limits.
+_PIECE = 4096
+#: Characters that may need an escape: all but printable ASCII without quote and backslash.
+_SUSPECTS = re.compile(r"[^ !#-\[\]-~]")
 _ESCAPED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs", "Mn", "Me"})
 
 
@@ -72,7 +77,7 @@ def debug(st: RunState, value: Any, raw: bool = False) -> str:
     """The form of `debug` and inside containers; `raw` quotes chars."""
     kind = type(value)
     if kind is str:
-        return quoted(value)
+        return quoted(value) if len(value) <= _PIECE else _quoted_long(st, value)
     if kind is int:
         return int.__repr__(value)
     if kind is Char:
@@ -98,10 +103,22 @@ def raw(st: RunState, value: Any) -> str:
 def _container(st: RunState, value: Any, raw_form: bool) -> str:
     if len(value) > 64:
         st.charge(len(value) >> 2)
-    if type(value) is Array:
-        return "[" + ", ".join([debug(st, item, raw_form) for item in value]) + "]"
-    entries = [f"{quoted(key)}: {debug(st, item, raw_form)}" for key, item in value.ordered()]
-    return "#{" + ", ".join(entries) + "}"
+    parts: list[str] = []
+    size = 2
+    limit = st.limits.max_string_size
+    is_array = type(value) is Array
+    for item in value if is_array else value.ordered():
+        if is_array:
+            part = debug(st, item, raw_form)
+        else:
+            part = f"{quoted(item[0])}: {debug(st, item[1], raw_form)}"
+        parts.append(part)
+        # looked at on the way: many holders of one long string cost nothing until now
+        size += len(part) + 2
+        if limit and size - 2 > limit:
+            st.string_room(size)
+    inside = ", ".join(parts)
+    return f"[{inside}]" if is_array else f"#{{{inside}}}"
 
 
 def _other(st: RunState, value: Any, debugging: bool) -> str:
@@ -172,17 +189,29 @@ def exponent_form(value: float) -> str:
 
 def quoted(text: str) -> str:
     """A string in quotes with escapes (section 14.4)."""
-    if text.isalnum() and text.isascii():
-        return f'"{text}"'
-    return '"' + "".join([_escaped(character) for character in text]) + '"'
+    return f'"{_SUSPECTS.sub(_escaped, text)}"'
 
 
-def _escaped(character: str) -> str:
+def _quoted_long(st: RunState, text: str) -> str:
+    """The same for a long one, in pieces between which the limits are looked at."""
+    parts: list[str] = []
+    size = 0
+    limit = st.limits.max_string_size
+    for start in range(0, len(text), _PIECE):
+        st.charge(_PIECE >> 4)
+        parts.append(_SUSPECTS.sub(_escaped, text[start : start + _PIECE]))
+        size += len(parts[-1])
+        if limit and size > limit:
+            st.string_room(size)
+    inside = "".join(parts)
+    return f'"{inside}"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
     escape = _ESCAPES.get(character)
     if escape is not None:
         return escape
-    if " " <= character <= "~":
-        return character
     if category(character) in _ESCAPED:
         return f"\\u{{{ord(character):x}}}"
     return character

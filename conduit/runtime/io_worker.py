@@ -82,6 +82,8 @@ class IoWorker(threading.Thread):
         self._timed: dict[float, deque[PendingForward]] = {}
         self._requests: deque[Callable[[], None]] = deque()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        # a buffer of its own: a large allocation a receive would tear the heap to pieces
+        self._buffer = memoryview(bytearray(65535))
         self._asleep = True
         self._stop_requested = False
         self.last_alive = time.monotonic()
@@ -217,17 +219,18 @@ class IoWorker(threading.Thread):
             pass
 
     def _receive(self, sock: socket.socket) -> None:
-        receive, pending_of = sock.recvfrom, self._pending.get
+        receive, pending_of, buffer = sock.recvfrom_into, self._pending.get, self._buffer
         for _ in range(_BATCH):
             try:
-                reply, address = receive(65535)
+                size, address = receive(buffer)
             except BlockingIOError:
                 return
             except OSError as error:
                 _log.debug("forward receive failed", error=error)
                 return
-            if len(reply) < 12:
+            if size < 12:
                 continue
+            reply = bytes(buffer[:size])
             key = (address, (reply[0] << 8) | reply[1])
             pending = pending_of(key)
             if pending is None or not reply_matches(

@@ -16,7 +16,8 @@ _log = get_log("conduit_core")
 
 #: Datagrams taken after one wake-up before the thread looks at its stop flag again.
 BATCH: Final = 32
-_RECEIVE_SIZE: Final = 65535
+# one octet more than a query may have: what fills it is too long
+_RECEIVE_SIZE: Final = MAX_UDP_QUERY + 1
 _WAKE_SECONDS: Final = 1
 # linux/in.h; not every Python build names it
 _IP_PKTINFO: Final = getattr(socket, "IP_PKTINFO", 8)

@@ -31,7 +31,7 @@ class BlockingExchanger:
     The outstanding table and the TCP connections are shared by all workers.
     """
 
-    __slots__ = ("_clock", "_connections", "_sockets", "_sources", "_table")
+    __slots__ = ("_buffer", "_clock", "_connections", "_sockets", "_sources", "_table")
 
     def __init__(
         self,
@@ -45,6 +45,8 @@ class BlockingExchanger:
         self._sources = sources
         self._sockets = UdpSocketSet()
         self._clock = clock
+        # a buffer of its own: a large allocation a receive would tear the heap to pieces
+        self._buffer = memoryview(bytearray(65535))
 
     def perform(self, exchange: Exchange) -> ExchangeResult:
         """Send, wait and return the outcome; never raises for what a network can do."""
@@ -95,13 +97,14 @@ class BlockingExchanger:
         while remaining > 0:
             try:
                 udp.set_timeout(remaining)
-                reply, address = sock.recvfrom(65535)
+                size, address = sock.recvfrom_into(self._buffer)
             except BlockingIOError:
                 break
             except OSError as error:
                 _log.debug("forward receive failed", backend=backend.label, error=error)
                 remaining = exchange.deadline - self._clock()
                 continue
+            reply = bytes(self._buffer[:size])
             if address == sockaddr and reply_matches(reply, query_id, exchange.question):
                 return ExchangeResult(reply)
             if _log.debug_enabled:

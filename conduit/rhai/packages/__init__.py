@@ -2,6 +2,7 @@
 
 from conduit.rhai.packages import (
     arrays,
+    bits,
     blobs,
     callbacks,
     json,
@@ -17,6 +18,7 @@ from conduit.rhai.packages.standard import STANDARD
 __all__ = [
     "STANDARD",
     "arrays",
+    "bits",
     "blobs",
     "callbacks",
     "json",

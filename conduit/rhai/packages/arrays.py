@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from conduit.rhai.assigning import append as append_in_place
 from conduit.rhai.comparison import equal
 from conduit.rhai.errors import not_found
 from conduit.rhai.natives import ANY, IN_PLACE
-from conduit.rhai.operators import append as append_in_place
 from conduit.rhai.packages.offsets import range_span, span
 from conduit.rhai.packages.standard import STANDARD
 from conduit.rhai.text import type_name

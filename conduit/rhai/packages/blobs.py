@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from conduit.rhai.assigning import append_bytes
 from conduit.rhai.natives import IN_PLACE
-from conduit.rhai.operators import append_bytes, encoded, lossy
+from conduit.rhai.operators import encoded, lossy
 from conduit.rhai.packages.offsets import range_span, span
 from conduit.rhai.packages.standard import STANDARD
 from conduit.rhai.values import Array, Blob, Char, InclusiveRange, Range

@@ -88,16 +88,14 @@ def to_json(st: RunState, m: Map) -> str:
 def _json(st: RunState, value: Any) -> str:
     kind = type(value)
     if kind is Map:
-        st.charge((len(value) >> 2) + 1)
-        entries = [f"{quoted(key)}:{_json(st, item)}" for key, item in value.ordered()]
-        return "{" + ",".join(entries) + "}"
+        pairs = value.ordered()
+        return f"{{{_joined(st, [(f'{quoted(key)}:', item) for key, item in pairs])}}}"
     if kind is Array or kind is Blob:
-        st.charge((len(value) >> 2) + 1)
-        return "[" + ",".join([_json(st, item) for item in value]) + "]"
+        return f"[{_joined(st, [('', item) for item in value])}]"
     if value is None:
         return "null"
     if kind is str:
-        return quoted(value)
+        return debug(st, value)
     if kind is float:
         return debug_float(value)
     if kind is FnPtr:
@@ -105,3 +103,18 @@ def _json(st: RunState, value: Any) -> str:
     if kind is Byte:
         return str(value.value)
     return debug(st, value, raw=kind is Char)
+
+
+def _joined(st: RunState, entries: list[tuple[str, Any]]) -> str:
+    """Prefixes and values with commas between, given up as soon as the text is too long."""
+    st.charge((len(entries) >> 2) + 1)
+    limit = st.limits.max_string_size
+    parts: list[str] = []
+    size = 0
+    for prefix, item in entries:
+        part = prefix + _json(st, item)
+        parts.append(part)
+        size += len(part) + 1
+        if limit and size - 1 > limit:
+            st.string_room(size)
+    return ",".join(parts)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from conduit.rhai.assigning import append
 from conduit.rhai.natives import ANY, IN_PLACE
-from conduit.rhai.operators import append
 from conduit.rhai.packages.standard import STANDARD
 from conduit.rhai.values import Array, Map, share
 

@@ -1,4 +1,4 @@
-"""Functions of integers and floats (chapter 36 sections 15.2 and 15.3)."""
+"""Functions of integers and floats (chapter 36 section 15.2)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from conduit.rhai.errors import arithmetic
-from conduit.rhai.indexing import bit_bounds, bit_range, replace_bits, signed
-from conduit.rhai.natives import REPLACE
 from conduit.rhai.operators import float_divide
 from conduit.rhai.packages.standard import STANDARD
 from conduit.rhai.packages.strings import trimmed
@@ -19,19 +17,15 @@ from conduit.rhai.values import (
     I64_MIN,
     Byte,
     Char,
-    InclusiveRange,
-    Range,
-    Sequence,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from conduit.rhai.limits import RunState
 
 fn = STANDARD.fn
 _FLOAT_TEXT: Final = re.compile(
-    r"[+-]?(?:inf|infinity|nan|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\Z", re.IGNORECASE
+    r"[+-]?(?:infinity|inf|nan|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)", re.IGNORECASE
 )
-_RANGES = (Range, InclusiveRange)
 
 
 @fn("abs", int)
@@ -145,13 +139,14 @@ def float_of_byte(b: Byte) -> float:
     return float(b.value)
 
 
-@fn("parse_int", str)
-def parse_decimal(text: str) -> int:
-    return parse_int(text, 10)
+@fn("parse_int", str, context=True)
+def parse_decimal(st: RunState, text: str) -> int:
+    return parse_int(st, text, 10)
 
 
-@fn("parse_int", str, int)
-def parse_int(text: str, radix: int) -> int:
+@fn("parse_int", str, int, context=True)
+def parse_int(st: RunState, text: str, radix: int) -> int:
+    st.charge(len(text) >> 4)
     if not 2 <= radix <= 36:
         raise arithmetic(f"Invalid radix: '{radix}'")
     digits = trimmed(text)
@@ -174,10 +169,13 @@ def parse_int(text: str, radix: int) -> int:
     raise arithmetic(f"Error parsing integer number '{text}': {reason}")
 
 
-@fn("parse_float", str)
-def parse_float(text: str) -> float:
+@fn("parse_float", str, context=True)
+def parse_float(st: RunState, text: str) -> float:
+    st.charge(len(text) >> 4)
     digits = trimmed(text)
-    if digits and _FLOAT_TEXT.match(digits):
+    # compared by length: a pattern that ends with `\Z` would try every shorter number
+    match = _FLOAT_TEXT.match(digits)
+    if match is not None and match.end() == len(digits):
         return float(digits)
     reason = "invalid float literal" if digits else "cannot parse float from empty string"
     raise arithmetic(f"Error parsing floating-point number '{text}': {reason}")
@@ -320,85 +318,3 @@ def pi() -> float:
 @fn("E")
 def e() -> float:
     return math.e
-
-
-# Bits
-
-
-def _bit(index: int) -> int:
-    if not -64 <= index < 64:
-        raise bit_bounds(index)
-    return index & 63
-
-
-def _field(start: int, count: int) -> tuple[int, int]:
-    first = _bit(start)
-    return first, min(count, 64 - first)
-
-
-def _range_field(selected: Range) -> tuple[int, int]:
-    return bit_range(selected, 0)
-
-
-@fn("get_bit", int, int)
-def get_bit(n: int, index: int) -> bool:
-    return n >> _bit(index) & 1 == 1
-
-
-@fn("set_bit", int, int, bool, pure=False, mode=REPLACE)
-def set_bit(n: int, index: int, new: bool) -> tuple[int, None]:
-    return replace_bits(n, _bit(index), 1, int(new)), None
-
-
-@fn("get_bits", int, int, int)
-def get_bits(n: int, start: int, count: int) -> int:
-    first, width = _field(start, count)
-    return signed((n >> first) & ((1 << width) - 1)) if width > 0 else 0
-
-
-@fn("get_bits", int, _RANGES)
-def get_bits_range(n: int, selected: Range) -> int:
-    first, width = _range_field(selected)
-    return signed((n >> first) & ((1 << width) - 1))
-
-
-@fn("set_bits", int, int, int, int, pure=False, mode=REPLACE)
-def set_bits(n: int, start: int, count: int, new: int) -> tuple[int, None]:
-    first, width = _field(start, count)
-    return (replace_bits(n, first, width, new) if width > 0 else n), None
-
-
-@fn("set_bits", int, _RANGES, int, pure=False, mode=REPLACE)
-def set_bits_range(n: int, selected: Range, new: int) -> tuple[int, None]:
-    first, width = _range_field(selected)
-    return replace_bits(n, first, width, new), None
-
-
-def _bit_sequence(n: int, first: int, width: int) -> Sequence:
-    def walk() -> Iterator[bool]:
-        for i in range(first, first + max(0, width)):
-            yield n >> i & 1 == 1
-
-    return Sequence(walk)
-
-
-@fn("bits", int, getter=True)
-def bits(n: int) -> Sequence:
-    return _bit_sequence(n, 0, 64)
-
-
-@fn("bits", int, int)
-def bits_from(n: int, start: int) -> Sequence:
-    return bits_part(n, start, 64)
-
-
-@fn("bits", int, int, int)
-def bits_part(n: int, start: int, count: int) -> Sequence:
-    first, width = _field(start, count)
-    return _bit_sequence(n, first, width)
-
-
-@fn("bits", int, _RANGES)
-def bits_range(n: int, selected: Range) -> Sequence:
-    first, width = _range_field(selected)
-    return _bit_sequence(n, first, width)

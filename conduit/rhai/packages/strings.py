@@ -225,10 +225,14 @@ def append(st: RunState, s: str, value: Any) -> tuple[str, None]:
 
 @fn("split", str, context=True)
 def split_blanks(st: RunState, s: str) -> Array:
-    st.array_room(len(s) >> 1)
     if not s:
         return Array([""])
-    return Array([part for part in _BLANK_RUN.split(s) if part])
+    st.charge(len(s) >> 6)
+    # cut in no more parts than it takes to see that there are too many
+    most = st.limits.max_array_size
+    parts = [part for part in _BLANK_RUN.split(s, most + 2 if most else 0) if part]
+    st.array_room(len(parts))
+    return Array(parts)
 
 
 @fn("split", str, int)
@@ -245,7 +249,8 @@ def _pieces(st: RunState, s: str, separator: str, limit: int) -> list[str]:
     if limit <= 1:
         return [s]
     if separator:
-        st.array_room(min(limit, len(s) // len(separator) + 1))
+        st.charge(len(s) >> 6)
+        st.array_room(min(limit, s.count(separator) + 1))
         return s.split(separator, limit - 1)
     st.array_room(min(limit, len(s) + 2))
     parts = ["", *s, ""]
@@ -259,7 +264,8 @@ def _pieces_from_end(st: RunState, s: str, separator: str, limit: int) -> list[s
     if limit <= 1:
         return [s]
     if separator:
-        st.array_room(min(limit, len(s) // len(separator) + 1))
+        st.charge(len(s) >> 6)
+        st.array_room(min(limit, s.count(separator) + 1))
         return s.rsplit(separator, limit - 1)[::-1]
     st.array_room(min(limit, len(s) + 2))
     parts = ["", *s[::-1], ""]
