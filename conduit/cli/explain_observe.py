@@ -203,7 +203,7 @@ def _observed_steps(
 ) -> list[ActionStep]:
     def observed(step: ActionStep, action: ActionFacts) -> ActionStep:
         def run(txn: Transaction) -> int:
-            before = _state(txn)
+            before = state_of(txn)
             counted = _counted(txn)
             events: list[str] = []
             if reports is not None:
@@ -211,7 +211,7 @@ def _observed_steps(
             result = step(txn)
             action.ran = True
             action.ended_rule = result != GO_ON
-            action.effects = _difference(before, _state(txn))
+            action.effects = difference(before, state_of(txn))
             events += [
                 f"counts {count - counted.get(key, 0)} in metric {_metric(key)}"
                 for key, count in _counted(txn).items()
@@ -236,11 +236,13 @@ def _metric(key: Key) -> str:
     return f"{name}{{{shown}}}" if shown else str(name)
 
 
-_State = dict[tuple[str, str | None], str | None]
+#: Values by field name and, of tags, key.
+State = dict[tuple[str, str | None], str | None]
 
 
-def _state(txn: Transaction) -> _State:
-    state: _State = {}
+def state_of(txn: Transaction) -> State:
+    """Return what rules and scripts can change of a transaction, as texts."""
+    state: State = {}
     for attribute, name in _FIELDS.items():
         value = getattr(txn, attribute)
         if isinstance(value, bool):
@@ -257,7 +259,8 @@ def _state(txn: Transaction) -> _State:
     return state
 
 
-def _difference(before: _State, after: _State) -> tuple[Effect, ...]:
+def difference(before: State, after: State) -> tuple[Effect, ...]:
+    """Return the fields that differ, in the order of `before`."""
     return tuple(
         Effect(name, key, before.get((name, key)), after.get((name, key)))
         for name, key in dict.fromkeys((*before, *after))

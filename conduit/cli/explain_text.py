@@ -165,13 +165,14 @@ def _action(action: ActionFacts) -> str:
 def _effects(action: ActionFacts) -> str:
     if not action.ran:
         return ": not run"
-    parts = [_effect(effect) for effect in action.effects]
+    parts = [effect_text(effect) for effect in action.effects]
     if action.ended_rule:
         parts.append("ends the rule")
     return ": " + (", ".join(parts) if parts else "changes nothing")
 
 
-def _effect(effect: Effect) -> str:
+def effect_text(effect: Effect) -> str:
+    """Return one changed field as text."""
     name = effect.field if effect.key is None else f"{effect.field} '{effect.key}'"
     return f"{name} {_value(effect.before)} -> {_value(effect.after)}"
 

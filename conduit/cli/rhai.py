@@ -192,6 +192,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=N,...",
         help=f"limits of the run, 0 for none: {', '.join(_LIMIT_NAMES)} (time in milliseconds)",
     )
+    group = result.add_argument_group(
+        "policy", "with --txn the script sees what a policy script sees, and its effects are shown"
+    )
+    group.add_argument("--txn", action="store_true", help="run against a made-up transaction")
+    group.add_argument("--qname", default="www.example.com", help="name asked for")
+    group.add_argument("--qtype", default="A", help="record type (default A)")
+    group.add_argument("--client", default="127.0.0.1", metavar="ADDR", help="client address")
+    group.add_argument("--rcode", help="run on the response hook, after an answer with this rcode")
     return result
 
 
@@ -203,6 +211,19 @@ def read_source(file: str | None, line: str | None) -> Source:
     if file == "-":
         return Source("<stdin>", sys.stdin.read())
     return Source(file, Path(file).read_bytes().decode("utf-8"))
+
+
+def _run_policy(
+    command: argparse.ArgumentParser, source: Source, options: argparse.Namespace
+) -> int:
+    # the forwarder is imported only where a script asks for it
+    from conduit.cli.explain_upstream import UsageError
+    from conduit.cli.rhai_transaction import run_policy
+
+    try:
+        return run_policy(source, options, sys.stdout, sys.stderr)
+    except UsageError as error:
+        command.error(str(error))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -217,9 +238,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         sys.stderr.write(f"{options.file}: {reason}\n")
         return EXIT_UNREADABLE
-    engine = Engine(options.limits)
     try:
-        status = run_source(source, engine, out=sys.stdout, err=sys.stderr, check=options.check)
+        if options.txn:
+            status = _run_policy(command, source, options)
+        else:
+            engine = Engine(options.limits)
+            status = run_source(source, engine, out=sys.stdout, err=sys.stderr, check=options.check)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

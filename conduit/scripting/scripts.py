@@ -27,7 +27,7 @@ _DEFAULT_TIMEOUT_MS: Final = 50
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 #: The variables of a scope, in order, and what makes each of them.
-_VARIABLES: Final[Mapping[str, Callable[[ScriptRun], object]]] = {
+VARIABLES: Final[Mapping[str, Callable[[ScriptRun], object]]] = {
     "txn": lambda run: run.view,
     "runtime": lambda run: _runtime_of(run.txn),
     "lookup": Lookup,
@@ -155,7 +155,7 @@ def _step(script: Script, home: ScriptHome, limits: Limits, text: str) -> Step:
     words = set(_WORD.findall(text))
     # a variable that the text does not name can only be met by `eval`
     variables = tuple(
-        (name, make) for name, make in _VARIABLES.items() if name in words or "eval" in words
+        (name, make) for name, make in VARIABLES.items() if name in words or "eval" in words
     )
     run_script = host_engine().run
     reports = home.reports
