@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 from tests.support.daemon import Conduit
 from tests.support.servers import Server, start_dnsmasq, start_nsd, start_unbound
 from tests.support.stub_upstream import StubUpstream
+
+# a fork while the library's threads run would abort the child now and then; read at its import
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conduit.config import Config, ConfigError, LoadedConfig, config_base_dir, load_file
-from conduit.control.configurator import Configurator, PrepareError
+from conduit.control.configurator import Configurator, Prepared, PrepareError
 from conduit.lookup.cache.errors import CacheError
 from conduit.observe import families
 from conduit.observe.counters import CounterRegistry, Key
@@ -252,7 +252,7 @@ class _Service:
 
     def _prepare_scrape(self, previous: Config, new: Config) -> Callable[[], None]:
         try:
-            return self._scrape.prepare(new)
+            return Prepared(*self._scrape.prepare(new))
         except (OSError, ValueError) as error:
             _log.warn("export rebind prepare failed; rejecting apply", error=error)
             address = (

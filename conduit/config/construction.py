@@ -72,7 +72,8 @@ def _converter(kind: Any) -> Convert | None:
         return _mapping_of(_converter(arguments[1]))
     if dataclasses.is_dataclass(kind):
         return functools.partial(build, cast(type[Any], kind))
-    return None
+    # a tree that was not read may hold an integer for a number
+    return float if kind is float else None
 
 
 def _tuple_of(item: Convert) -> Convert:

@@ -16,13 +16,14 @@ from typing import Any, Final
 
 from conduit.config import Config, ConfigError, LoadedConfig, load_file, load_tree
 from conduit.config.sparse import check_patch_tree, completed
+from conduit.control.change_log import log_applied
 from conduit.control.export import export_yaml
 from conduit.control.merge import MergeError, check_patch
 from conduit.control.overlay import ApplyMode, Layers, same_pools
 from conduit.control.primitives import ChangeRejected, Primitive
 from conduit.observe.logging import get_log
 from conduit.policy.compile import CompileError
-from conduit.snapshot import RuntimeSnapshot, SnapshotRef, compile_snapshot
+from conduit.snapshot import SnapshotRef, compile_snapshot
 
 _log = get_log("conduit_core")
 
@@ -52,7 +53,22 @@ class Change:
     result: ChangeResult | None = None
 
 
-#: Prepares what must be ready before a snapshot is installed; returns what to do after the swap.
+@dataclass(frozen=True)
+class Prepared:
+    """What a step of a change has made ready: to be taken into use, or to be given back.
+
+    `abandon` is called when a later step refuses the change; neither of the two may raise.
+    """
+
+    commit: Callable[[], None]
+    abandon: Callable[[], None] = lambda: None
+
+    def __call__(self) -> None:
+        self.commit()
+
+
+#: Prepares what must be ready before a snapshot is installed; returns what to do after the swap:
+#: a plain callable where there is nothing to give back. Raises PrepareError to refuse the change.
 Prepare = Callable[[Config, Config], Callable[[], None]]
 
 
@@ -222,7 +238,7 @@ class Configurator:
         try:
             layers, loaded = change.make()
             candidate = compile_snapshot(loaded.config, self._generation + 1, loaded.base_dir)
-            finishers = [step(previous.config, loaded.config) for step in self._prepare]
+            finishers = self._prepared(previous.config, loaded.config)
         except (ConfigError, MergeError, ChangeRejected, CompileError, PrepareError) as error:
             return self._rejected(change.source, _texts(error))
         for warning in (*map(str, loaded.warnings), *candidate.warnings):
@@ -234,9 +250,22 @@ class Configurator:
         self._generation += 1
         self._snapshots.current = candidate
         for finish in finishers:
-            finish()
+            _run(finish)
         log_applied(previous, candidate, change.source)
         return ChangeResult(True, self._generation)
+
+    def _prepared(self, before: Config, after: Config) -> list[Callable[[], None]]:
+        """Run the steps; when one refuses, what the earlier ones made ready is given back."""
+        ready: list[Callable[[], None]] = []
+        try:
+            for step in self._prepare:
+                ready.append(step(before, after))
+        except BaseException:
+            for done in reversed(ready):
+                if isinstance(done, Prepared):
+                    _run(done.abandon)
+            raise
+        return ready
 
     def _rejected(self, source: str, errors: tuple[str, ...]) -> ChangeResult:
         if source == "sighup":
@@ -244,6 +273,14 @@ class Configurator:
         else:
             _log.error("config change rejected", source=source, errors="; ".join(errors))
         return ChangeResult(False, 0, errors)
+
+
+def _run(step: Callable[[], None]) -> None:
+    """Do what must not stop a change half-way; an error is logged."""
+    try:
+        step()
+    except Exception:
+        _log.exception("a step of a configuration change failed")
 
 
 def _texts(error: Exception) -> tuple[str, ...]:
@@ -256,48 +293,3 @@ def _texts(error: Exception) -> tuple[str, ...]:
         # what was merged, not read, has no places
         return tuple(str(d) if d.line or not d.key else d.detail for d in error.diagnostics)
     return (str(error),)
-
-
-def log_applied(previous: RuntimeSnapshot, new: RuntimeSnapshot, source: str) -> None:
-    """Log what changed and what needs a restart, in the order of chapter 10 section 12."""
-    _log.info("config applied", generation=new.generation, source=source)
-    before, after = previous.config, new.config
-    if len(before.pools) != len(after.pools):
-        _log.info("pools: count changed", prev_pools=len(before.pools), new_pools=len(after.pools))
-    old_pools = {pool.name: pool for pool in before.pools}
-    for pool in after.pools:
-        old = old_pools.get(pool.name)
-        if old is None:
-            _log.info("pool: added", pool=pool.name)
-        elif old.backends != pool.backends:
-            _log.info("pool: backends changed", pool=pool.name)
-    if len(before.events.sinks) != len(after.events.sinks):
-        _log.info(
-            "observation: sink count changed",
-            prev_sinks=len(before.events.sinks),
-            new_sinks=len(after.events.sinks),
-        )
-    if len(before.rules.rules) != len(after.rules.rules):
-        _log.info(
-            "rules: count changed",
-            prev_rules=len(before.rules.rules),
-            new_rules=len(after.rules.rules),
-        )
-    if before.listeners != after.listeners:
-        _log.info("listeners: pending (restart required) — snapshot updated, sockets not rebound")
-    if before.forward != after.forward:
-        _log.info(
-            "forward egress: pending (restart required) — snapshot updated, sockets not rebound"
-        )
-    old_caches = {cache.name: cache for cache in before.caches}
-    for cache in after.caches:
-        known = old_caches.get(cache.name)
-        if (
-            known is not None
-            and known.memory_or_default().shard_count != cache.memory_or_default().shard_count
-        ):
-            _log.info(
-                "cache memory.shard_count: pending (restart required) — "
-                "snapshot updated, shard layout unchanged",
-                cache=cache.name,
-            )

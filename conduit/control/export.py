@@ -7,12 +7,18 @@ from typing import Any, Final
 
 import yaml
 
-from conduit.config import Backend, Config, Sink
+from conduit.config import Backend, Config, Dataplane, DataSourceLimits, Shutdown, Sink
 from conduit.control.config_tree import config_tree
 
 #: Blocks that are left out while they say nothing but the defaults.
 _OMITTED_AS_DEFAULT: Final = ("listeners", "forward", "orchestrator", "events", "rhai")
-_WHEN_SET: Final = ("control", "acls", "dataplane", "shutdown", "data_source_limits")
+_WHEN_SET: Final = ("control", "acls")
+#: Blocks that are left out while they are unset or say nothing but the defaults.
+_WHEN_DIFFERENT: Final = {
+    "dataplane": Dataplane(),
+    "shutdown": Shutdown(),
+    "data_source_limits": DataSourceLimits(),
+}
 _ORDER: Final = (
     "schema_version",
     "listeners",
@@ -63,6 +69,9 @@ def export_tree(config: Config) -> dict[str, Any]:
             found[key] = _events(config) if key == "events" else config_tree(getattr(config, key))
     for key in _WHEN_SET:
         if getattr(config, key) is not None:
+            found[key] = config_tree(getattr(config, key))
+    for key, default in _WHEN_DIFFERENT.items():
+        if getattr(config, key) not in (None, default):
             found[key] = config_tree(getattr(config, key))
     if config.control is not None and config.control.tls is not None:
         found["control"]["tls"] = _without_empty(found["control"]["tls"])

@@ -28,6 +28,8 @@ SECTIONS: Final = (
 )
 #: Lists that a patch replaces as a whole, unless it has them empty.
 LISTS: Final = ("data_sources", "caches")
+#: The only version of the file format there is.
+SCHEMA_VERSION: Final = 1
 #: What changes by file only.
 FORBIDDEN: Final = ("rules", "tracing")
 
@@ -37,13 +39,17 @@ class MergeError(ValueError):
 
 
 def check_patch(patch: Mapping[str, Any]) -> None:
-    """Raise MergeError when the patch holds what only the file may change."""
+    """Raise MergeError when the patch holds what only the file may change, or nothing of ours."""
     for key in FORBIDDEN:
         if patch.get(key) is not None:
             raise MergeError(
                 f"{key}: cannot be changed by a patch; edit the file and reload (SIGHUP or "
                 "conduitctl reload)"
             )
+    version = patch.get("schema_version")
+    # the version of a patch with content is validated with the rest
+    if version not in (None, SCHEMA_VERSION) and is_empty(patch):
+        raise MergeError(f"unsupported schema_version {version}")
 
 
 def is_empty(patch: Mapping[str, Any]) -> bool:

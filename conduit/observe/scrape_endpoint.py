@@ -31,17 +31,17 @@ class ScrapeEndpoint:
             return
         _log.info("prometheus metrics listening", address=address, path=path)
 
-    def prepare(self, config: Config) -> Callable[[], None]:
-        """Bind what `config` wants and return the switch to make after the swap.
+    def prepare(self, config: Config) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Bind what `config` wants; returns the switch to make after the swap, and the way back.
 
         Raises OSError when the new address cannot be bound; nothing has changed then.
         """
         address, path = _wanted(config)
         current = self._server
         if current is not None and address == current.address:
-            return lambda: current.set_path(path)
+            return lambda: current.set_path(path), _nothing
         if not address:
-            return self.close
+            return self.close, _nothing
         replacement = PrometheusServer(address, path, self._page)
 
         def switch() -> None:
@@ -49,7 +49,7 @@ class ScrapeEndpoint:
             self._serve(replacement)
             _log.info("prometheus metrics rebound to new address", address=address, path=path)
 
-        return switch
+        return switch, replacement.close
 
     def close(self) -> None:
         """Close the listener, if there is one."""
@@ -60,6 +60,10 @@ class ScrapeEndpoint:
     def _serve(self, server: PrometheusServer) -> None:
         server.start()
         self._server = server
+
+
+def _nothing() -> None:
+    """There is nothing to give back."""
 
 
 def _wanted(config: Config) -> tuple[str, str]:

@@ -31,6 +31,9 @@ def test_examples_come_back(path: Path) -> None:
 def _meaning(config: Config) -> dict[str, Any]:
     """The configuration with what an export may spell in another way spelt in one way."""
     tree = config_tree(config)
+    tree["dataplane"] = config.dataplane_or_default()
+    tree["shutdown"] = config.shutdown_or_default()
+    tree["data_source_limits"] = config.data_source_limits_or_default()
     if not (tree.get("metrics") or {}).get("profile", "set"):
         del tree["metrics"]["profile"]
     tree["pools"] = [
@@ -133,3 +136,14 @@ def test_any_valid_configuration_comes_back(parts: dict[str, Any]) -> None:
     again = load_text(export_yaml(config), "x.yaml").config
     assert _meaning(again) == _meaning(config)
     assert export_tree(again) == export_tree(config)
+
+
+def test_blocks_that_say_nothing_but_the_defaults_are_left_out() -> None:
+    blocks = {"shutdown": {"drain": True}, "dataplane": {}, "data_source_limits": {}}
+    tree = export_tree(load_text(yaml.safe_dump({**MIN, **blocks}), "x.yaml").config)
+    assert not {*blocks} & {*tree}
+    blocks = {"shutdown": {"drain": False}, "dataplane": {"runtime": "split_io"}}
+    tree = export_tree(load_text(yaml.safe_dump({**MIN, **blocks}), "x.yaml").config)
+    # all plain fields of a block that is written
+    assert tree["shutdown"] == {"drain": False, "drain_timeout_ms": 5000}
+    assert tree["dataplane"]["runtime"] == "split_io"

@@ -44,6 +44,7 @@ class LmdbStore:
     """Entries of one instance in a directory; other processes are locked out of it."""
 
     __slots__ = (
+        "_changes",
         "_clock",
         "_decoded",
         "_events",
@@ -85,8 +86,11 @@ class LmdbStore:
         self._sync = settings.sync
         self._flusher: Flusher | None = None
         self._pending: deque[bytes] = deque(maxlen=_MAX_PENDING)
-        # what the values of lately read keys mean; good for exactly that value
-        self._decoded: dict[bytes, tuple[bytes, Entry]] = {}
+        # number of writes so far; counted after each, so that a reader never trusts too much
+        self._changes = 0
+        # what the values of lately read keys mean, and how many writes there were at the reading;
+        # good for exactly that value, and without a look while nothing is written
+        self._decoded: dict[bytes, tuple[bytes, Entry, int]] = {}
         self.path = path
         self._shards: tuple[Shard, ...] = ()
         files.prepare_directory(path)
@@ -158,21 +162,24 @@ class LmdbStore:
 
     def get(self, key: bytes, now: float) -> Entry | None:
         """Return the fresh entry of `key`; a damaged value is a logged miss."""
-        value = self.shard_of(key).get(key)
-        if value is None:
-            return None
         known = self._decoded.get(key)
-        if known is not None and known[0] == value:
-            entry = known[1]
-        else:
-            found = decode_value(key, value)
-            if found is None:
-                _log.warn("stored answer cannot be used", cache=self._name)
+        changes = self._changes
+        if known is None or known[2] != changes:
+            value = self.shard_of(key).get(key)
+            if value is None:
                 return None
-            entry = found
-            if len(self._decoded) >= _MAX_DECODED:
-                self._decoded.clear()
-            self._decoded[key] = (value, entry)
+            if known is None or known[0] != value:
+                entry = decode_value(key, value)
+                if entry is None:
+                    _log.warn("stored answer cannot be used", cache=self._name)
+                    return None
+                if len(self._decoded) >= _MAX_DECODED:
+                    self._decoded.clear()
+            else:
+                entry = known[1]
+            self._decoded[key] = (value, entry, changes)
+        else:
+            entry = known[1]
         if int(now) >= entry.expires:
             self._pending.append(key)
             return None
@@ -181,6 +188,7 @@ class LmdbStore:
     def put(self, key: bytes, entry: Entry, now: float) -> bool:
         """Store `entry`; False when the store is full or writing failed (logged and counted)."""
         stored, victims, seconds = self.shard_of(key).put(key, encode_value(entry), int(now))
+        self._changes += 1
         if victims:
             self._events.evicted(victims, seconds)
         if not stored:
@@ -193,6 +201,7 @@ class LmdbStore:
         # a look costs much less than a write transaction
         if shard.get(key) is not None:
             shard.delete([key])
+            self._changes += 1
 
     def sweep(self, now: float, grace: float = 0.0) -> int:
         """Remove the expired entries that reads have found; there is no search for others.
@@ -204,7 +213,9 @@ class LmdbStore:
         for _ in range(len(self._pending)):
             key = self._pending.popleft()
             waiting.setdefault(key_hash(key) % count, []).append(key)
-        return sum(self._shards[index].delete(keys, int(now)) for index, keys in waiting.items())
+        removed = sum(self._shards[i].delete(keys, int(now)) for i, keys in waiting.items())
+        self._changes += 1
+        return removed
 
     def gauges(self) -> Gauges:
         """Return the state of the store as the metrics page shows it."""
@@ -229,6 +240,7 @@ class LmdbStore:
             self._shards, files.entry_shares(limit, len(self._shards)), strict=True
         ):
             shard.set_limit(share, now)
+        self._changes += 1
 
     def set_eviction(self, settings: LmdbSettings) -> None:
         """Apply `when_full` and `sample_size`."""
@@ -248,7 +260,9 @@ class LmdbStore:
         try:
             for shard, size in zip(self._shards, files.map_shares(map_size, count), strict=True):
                 shard.set_map_size(size, now)
+                self._changes += 1
         except CacheError:
+            self._changes += 1
             for shard, size in zip(
                 self._shards, files.map_shares(self._map_size, count), strict=True
             ):
@@ -328,4 +342,7 @@ class LmdbStore:
             self._flusher = None
         for shard in self._shards:
             shard.close()
+        # later calls find nothing
+        self._decoded = {}
+        self._changes += 1
         self._lock.release()
