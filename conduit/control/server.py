@@ -7,17 +7,19 @@ import shutil
 import socket
 import ssl
 import tempfile
+from collections.abc import Mapping
 from concurrent import futures
 from typing import Final
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from conduit.config import Control, resolve_path
 from conduit.config.address import parse_socket_address
-from conduit.control.access import AccessInterceptor
+from conduit.control.calls import CallInterceptor, OpenCalls
 from conduit.control.configurator import Configurator
+from conduit.control.request_watch import RequestWatch
 from conduit.control.services.config_service import ControlService
 from conduit.control.services.health_service import HealthService
 from conduit.control.services.section_services import (
@@ -29,7 +31,8 @@ from conduit.control.services.section_services import (
     PoolsService,
     RhaiService,
 )
-from conduit.control.tls_front import TlsFront, server_context
+from conduit.control.services.standard_health import StandardHealthService
+from conduit.control.tls_front import Client, TlsFront, server_context
 from conduit.observe.logging import get_log
 from conduit.observe.tracing import TraceStore
 from conduit.snapshot import SnapshotRef
@@ -59,6 +62,8 @@ _log = get_log("conduit_control")
 
 #: Threads that run calls; changes queue up behind one consumer anyway.
 WORKERS: Final = 8
+#: Threads that run the streams of reflection.
+REFLECTION_WORKERS: Final = 2
 _MAX_REQUEST: Final = 4 * 1024 * 1024
 _FILES: Final = (
     control_pb2,
@@ -99,6 +104,7 @@ class ControlServer:
         self._server: grpc.Server | None = None
         self._front: TlsFront | None = None
         self._folder: str | None = None
+        self._watches: list[RequestWatch] = []
 
     def start(self) -> bool:
         """Bind and serve; False after an error line when that cannot be done."""
@@ -117,11 +123,17 @@ class ControlServer:
 
     def stop(self, grace: float = 2.0) -> None:
         """Take no new calls, let running ones end within `grace` seconds, then close."""
+        if self._front is not None:
+            self._front.stop_accepting()
         if self._server is not None:
             self._server.stop(grace).wait(grace + 1.0)
+            self._server = None
         self._clean_up()
 
     def _clean_up(self) -> None:
+        for watch in self._watches:
+            watch.stop()
+        self._watches.clear()
         if self._front is not None:
             self._front.stop()
             self._front = None
@@ -130,7 +142,7 @@ class ControlServer:
             self._folder = None
 
     def _start_plain(self, address: str) -> None:
-        server = self._new_server(AccessInterceptor(self._keys, None))
+        server = self._new_server(None)
         # raises RuntimeError when the port is taken
         if not server.add_insecure_port(str(parse_socket_address(address))):
             raise RuntimeError(f"cannot bind {address}")
@@ -159,25 +171,35 @@ class ControlServer:
             # only this user may reach the server behind the front, and it asks who comes
             self._folder = tempfile.mkdtemp(prefix="conduit-control-")
             path = os.path.join(self._folder, "grpc.sock")
-            front = TlsFront(listener, context, path)
+            front = self._front = TlsFront(listener, context, path)
         except BaseException:
             listener.close()
             raise
-        server = self._new_server(AccessInterceptor(self._keys, front.clients))
+        server = self._new_server(front.clients)
         server.add_insecure_port(f"unix:{path}")
         server.start()
         front.start()
-        self._server, self._front = server, front
+        self._server = server
 
     def _keys(self) -> tuple[str, ...]:
         """The keys in force: those of the active snapshot, without a block those of the start."""
         control = self._snapshots.current.config.control
         return (self._control if control is None else control).api_keys
 
-    def _new_server(self, access: AccessInterceptor) -> grpc.Server:
+    def _interceptor(self, clients: Mapping[str, Client] | None) -> CallInterceptor:
+        watch = RequestWatch(WORKERS)
+        reflection_watch = RequestWatch(REFLECTION_WORKERS, short_patience=1.0)
+        self._watches = [watch, reflection_watch]
+        for thread in self._watches:
+            thread.start()
+        pool = futures.ThreadPoolExecutor(REFLECTION_WORKERS, "conduit-grpc-reflection")
+        return CallInterceptor(self._keys, clients, watch, OpenCalls(pool, reflection_watch))
+
+    def _new_server(self, clients: Mapping[str, Client] | None) -> grpc.Server:
+        """Return a server with all services; `clients` are those of the TLS front, if any."""
         server = grpc.server(
             futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="conduit-grpc"),
-            interceptors=[access],
+            interceptors=[self._interceptor(clients)],
             options=[
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", _MAX_REQUEST),
@@ -207,11 +229,8 @@ class ControlServer:
             (caches_pb2_grpc.add_ConduitCachesServicer_to_server, CachesService),
         ):
             add(service(configurator), server)
-        standard = health.HealthServicer()
-        for name in ("", *SERVICE_NAMES):
-            standard.set(name, health_pb2.HealthCheckResponse.SERVING)
-        health_pb2_grpc.add_HealthServicer_to_server(standard, server)
+        health_pb2_grpc.add_HealthServicer_to_server(StandardHealthService(SERVICE_NAMES), server)
         if self._control.reflection_enabled:
-            names = (*SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-            reflection.enable_server_reflection(names, server)
+            # the nine and itself, as the specification lists them
+            reflection.enable_server_reflection((*SERVICE_NAMES, reflection.SERVICE_NAME), server)
         return server

@@ -8,12 +8,13 @@ finds out who is behind it (chapter 60 sections 2 and 4).
 from __future__ import annotations
 
 import contextlib
-import os
+import secrets
 import selectors
 import socket
 import ssl
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,13 +22,17 @@ from conduit.observe.logging import get_log
 
 _log = get_log("conduit_control")
 
-#: Seconds that a handshake may take.
+#: Seconds that a handshake, or the rest of a connection that the server has ended, may take.
 HANDSHAKE_SECONDS: Final = 10.0
-#: Most connections at once.
+#: Most connections at once; a new one takes the place of the one that is idle longest.
 MAX_CONNECTIONS: Final = 2048
 # octets that wait for one side before the other is not read any more
-_BUFFERED: Final = 256 * 1024
-_CHUNK: Final = 64 * 1024
+_BUFFERED: Final = 64 * 1024
+_CHUNK: Final = 16 * 1024
+# seconds without accepting when the system has no descriptor left
+_ACCEPT_PAUSE: Final = 1.0
+# connections that have ended and are still known: a call may outlive its connection
+_REMEMBERED: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,24 @@ class Client:
 class _Relay:
     """One connection: the client's TLS side and, after the handshake, the server's side."""
 
-    __slots__ = ("client", "deadline", "name", "server", "to_client", "to_server")
+    __slots__ = (
+        "active",
+        "client",
+        "deadline",
+        "name",
+        "server",
+        "server_ended",
+        "to_client",
+        "to_server",
+    )
 
     def __init__(self, client: ssl.SSLSocket) -> None:
         self.client = client
         self.server: socket.socket | None = None
         self.name = ""
-        self.deadline = time.monotonic() + HANDSHAKE_SECONDS
+        self.active = time.monotonic()
+        self.deadline = self.active + HANDSHAKE_SECONDS
+        self.server_ended = False
         self.to_client = bytearray()
         self.to_server = bytearray()
 
@@ -62,34 +78,64 @@ class TlsFront(threading.Thread):
         self._path = path
         self._selector = selectors.DefaultSelector()
         self._relays: set[_Relay] = set()
-        self._number = 0
+        # those with a deadline, the next one first
+        self._timed: dict[_Relay, None] = {}
+        self._ended: deque[str] = deque()
+        self._accepting = True
+        self._paused_until = 0.0
         self._stop_requested = False
-        #: By the name that the server sees.
+        #: By the name that the server sees; the names cannot be guessed.
         self.clients: dict[str, Client] = {}
         listener.setblocking(False)
 
     def run(self) -> None:
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         while not self._stop_requested:
-            for key, events in self._selector.select(0.5):
+            for key, _ in self._selector.select(0.5):
                 if key.data is None:
                     self._accept()
                 else:
-                    self._serve(key.data, key.fileobj is key.data.client, events)
-            now = time.monotonic()
-            for relay in [r for r in self._relays if r.server is None and now > r.deadline]:
-                self._failed(relay, "handshake timed out")
+                    self._serve(key.data)
+            self._look_at_the_clock()
         for relay in list(self._relays):
             self._close(relay)
         self._selector.close()
         self._listener.close()
 
+    def stop_accepting(self) -> None:
+        """Refuse new connections; the others go on."""
+        self._accepting = False
+        # wakes the thread, too
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+
     def stop(self) -> None:
         """End the thread and every connection."""
         self._stop_requested = True
-        self.join(2.0)
+        if self.ident is None:
+            self._listener.close()
+        else:
+            self.join(2.0)
+
+    def _look_at_the_clock(self) -> None:
+        now = time.monotonic()
+        while self._timed:
+            relay = next(iter(self._timed))
+            if now <= relay.deadline:
+                break
+            if relay.server is None:
+                self._failed(relay, "handshake timed out")
+            else:
+                self._close(relay)
+        if self._paused_until and now >= self._paused_until:
+            self._paused_until = 0.0
+            self._selector.register(self._listener, selectors.EVENT_READ, None)
 
     def _accept(self) -> None:
+        if not self._accepting:
+            self._selector.unregister(self._listener)
+            self._listener.close()
+            return
         try:
             accepted, _ = self._listener.accept()
         except BlockingIOError:
@@ -97,17 +143,13 @@ class TlsFront(threading.Thread):
         except OSError as error:
             _log.warn("control plane connection failed", tls=True, error=error)
             # out of descriptors, most likely: let others end first
-            time.sleep(0.05)
+            self._selector.unregister(self._listener)
+            self._paused_until = time.monotonic() + _ACCEPT_PAUSE
             return
         if len(self._relays) >= MAX_CONNECTIONS:
-            _log.warn(
-                "control plane connection failed",
-                tls=True,
-                error="too many connections",
-                peer=_peer_of(accepted),
-            )
-            accepted.close()
-            return
+            # one that is still shaking hands goes first
+            idle = min(self._relays, key=lambda r: (r.server is not None, r.active))
+            self._failed(idle, "too many connections: the one that was idle longest was closed")
         accepted.setblocking(False)
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client = self._context.wrap_socket(
@@ -115,6 +157,7 @@ class TlsFront(threading.Thread):
         )
         relay = _Relay(client)
         self._relays.add(relay)
+        self._timed[relay] = None
         self._selector.register(client, selectors.EVENT_READ, relay)
         self._shake(relay)
 
@@ -136,8 +179,9 @@ class TlsFront(threading.Thread):
         self._connect(relay)
 
     def _connect(self, relay: _Relay) -> None:
-        self._number += 1
-        name = f"conduit-control-{os.getpid()}-{self._number}"
+        self._timed.pop(relay, None)
+        # every user of the host may bind such a name: a name that is known before could be taken
+        name = f"conduit-control-{secrets.token_hex(16)}"
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             server.bind(f"\0{name}")
@@ -152,14 +196,15 @@ class TlsFront(threading.Thread):
         self.clients[name] = Client(_peer_of(relay.client) or "unknown", peer)
         self._selector.register(server, selectors.EVENT_READ, relay)
         # what came together with the last handshake message is in the TLS layer already
-        self._serve(relay, True, selectors.EVENT_READ)
+        self._serve(relay)
 
-    def _serve(self, relay: _Relay, is_client: bool, events: int) -> None:
+    def _serve(self, relay: _Relay) -> None:
         if relay not in self._relays:
             return
         if relay.server is None:
             self._shake(relay)
             return
+        relay.active = time.monotonic()
         try:
             self._move(relay)
         except (OSError, ValueError):
@@ -167,49 +212,71 @@ class TlsFront(threading.Thread):
 
     def _move(self, relay: _Relay) -> None:
         """Carry what can be carried in both directions; raises OSError when a side has ended."""
-        server = relay.server
-        assert server is not None
-        ended = False
+        if not relay.server_ended:
+            self._carry_to_server(relay)
+            self._read_server(relay)
+        while relay.to_client:
+            try:
+                del relay.to_client[: relay.client.send(relay.to_client)]
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                break
+        if not relay.server_ended:
+            self._watch(relay)
+        elif not relay.to_client:
+            raise ConnectionError("the server has ended")
+
+    def _carry_to_server(self, relay: _Relay) -> None:
+        assert relay.server is not None
         while len(relay.to_server) < _BUFFERED:
             try:
                 octets = relay.client.recv(_CHUNK)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 break
             if not octets:
-                ended = True
-                break
+                # a client that has ended gets nothing more: it could hold us without reading
+                raise ConnectionError("the client has ended")
             relay.to_server += octets
-        while len(relay.to_client) < _BUFFERED:
-            try:
-                octets = server.recv(_CHUNK)
-            except BlockingIOError:
-                break
-            if not octets:
-                ended = True
-                break
-            relay.to_client += octets
         if relay.to_server:
             with contextlib.suppress(BlockingIOError):
-                del relay.to_server[: server.send(relay.to_server)]
-        while relay.to_client:
-            try:
-                del relay.to_client[: relay.client.send(relay.to_client)]
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                break
-        if ended and not relay.to_client:
-            raise ConnectionError("one side has ended")
-        self._watch(relay, server)
+                del relay.to_server[: relay.server.send(relay.to_server)]
 
-    def _watch(self, relay: _Relay, server: socket.socket) -> None:
+    def _read_server(self, relay: _Relay) -> None:
+        assert relay.server is not None
+        while len(relay.to_client) < _BUFFERED:
+            try:
+                octets = relay.server.recv(_CHUNK)
+            except BlockingIOError:
+                return
+            if not octets:
+                # its last words are delivered, for a while
+                relay.server_ended = True
+                relay.deadline = time.monotonic() + HANDSHAKE_SECONDS
+                self._timed[relay] = None
+                self._wait_for(relay, relay.server, 0)
+                self._wait_for(relay, relay.client, selectors.EVENT_WRITE)
+                return
+            relay.to_client += octets
+
+    def _watch(self, relay: _Relay) -> None:
+        assert relay.server is not None
         client_events = selectors.EVENT_READ if len(relay.to_server) < _BUFFERED else 0
         if relay.to_client:
             client_events |= selectors.EVENT_WRITE
         server_events = selectors.EVENT_READ if len(relay.to_client) < _BUFFERED else 0
         if relay.to_server:
             server_events |= selectors.EVENT_WRITE
-        # both sides always wait for something: a full buffer waits to be written
-        self._selector.modify(relay.client, client_events or selectors.EVENT_WRITE, relay)
-        self._selector.modify(server, server_events or selectors.EVENT_WRITE, relay)
+        self._wait_for(relay, relay.client, client_events)
+        self._wait_for(relay, relay.server, server_events)
+
+    def _wait_for(self, relay: _Relay, side: socket.socket, events: int) -> None:
+        # a side that waits for nothing is not registered: it could only wake us for nothing
+        if side in self._selector.get_map():
+            if events:
+                self._selector.modify(side, events, relay)
+            else:
+                self._selector.unregister(side)
+        elif events:
+            self._selector.register(side, events, relay)
 
     def _failed(self, relay: _Relay, error: str) -> None:
         peer = _peer_of(relay.client)
@@ -220,7 +287,11 @@ class TlsFront(threading.Thread):
         if relay not in self._relays:
             return
         self._relays.discard(relay)
-        self.clients.pop(relay.name, None)
+        self._timed.pop(relay, None)
+        if relay.name:
+            self._ended.append(relay.name)
+            if len(self._ended) > _REMEMBERED:
+                self.clients.pop(self._ended.popleft(), None)
         for side in (relay.client, relay.server):
             if side is not None:
                 with contextlib.suppress(KeyError, ValueError):

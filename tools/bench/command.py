@@ -18,7 +18,9 @@ from tools.bench.report import Bars, say
 
 SCENARIOS = {
     "forward": forwarding.forward,
+    "split": forwarding.split,
     "slow": forwarding.slow,
+    "slow-split": forwarding.slow_split,
     "rules": policy.rules,
     "script": policy.script,
     "cache": caching.hits,

@@ -12,7 +12,7 @@ from typing import Any
 
 from tools.bench.load import Round, measure, percentiles
 from tools.bench.process import Measured
-from tools.bench.report import Bars, as_json, median, progress, say
+from tools.bench.report import Bars, as_json, median, progress, ratio, say
 from tools.bench.servers import (
     free_port,
     start_conduit,
@@ -103,13 +103,30 @@ def _table(
 
 def slow(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
     """A 50 ms upstream with a window of 200: the elastic worker pool at work."""
-    window = 200
+    return _slow(folder, options, bars, "sync", 200, 0.8)
+
+
+def slow_split(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
+    """A 50 ms upstream with a window of 500 under `split_io`: nothing but parked transactions."""
+    return _slow(folder, options, bars, "split_io", 500, 0.9)
+
+
+def _slow(
+    folder: Path,
+    options: argparse.Namespace,
+    bars: Bars,
+    runtime: str,
+    window: int,
+    least: float,
+) -> dict[str, Any]:
     port = free_port()
     command = [sys.executable, "-m", "tools.bench.slow_upstream", str(port), str(SLOW_DELAY)]
     upstream = Measured("slow", command, port, folder / "slow.log")
     servers = [upstream]
+    extra = f"dataplane: {{ runtime: {runtime} }}\n"
     try:
-        conduit = start_conduit(folder, port, shlex.split(options.conduit_command), name="slow-c")
+        own = shlex.split(options.conduit_command)
+        conduit = start_conduit(folder, port, own, extra, "slow-c")
         servers.append(conduit)
         queries = write_queries(folder)
         rounds = []
@@ -123,7 +140,41 @@ def slow(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any
     possible = window / SLOW_DELAY
     rate = median([r.rate for r in rounds])
     lost = sum(r.lost + r.failed for r in rounds)
-    say(f"\n50 ms upstream, {window} outstanding: {rate:.0f} q/s of {possible:.0f} possible")
+    say(f"\n50 ms upstream, {runtime}, {window} outstanding: {rate:.0f} of {possible:.0f} q/s")
     bars.check("queries lost or failed (none)", lost, lost == 0)
-    bars.check("share of window / delay (at least 0.8)", rate / possible, rate / possible >= 0.8)
+    share = rate / possible
+    bars.check(f"share of window / delay (at least {least})", share, share >= least)
     return {"rounds": [asdict(r) for r in rounds], "possible": possible}
+
+
+def split(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
+    """Forwarding under `split_io` against dnsdist and against `sync`."""
+    nsd = start_nsd(folder)
+    servers: list[Measured] = [nsd]
+    try:
+        own = shlex.split(options.conduit_command)
+        for runtime in ("split_io", "sync"):
+            extra = f"dataplane: {{ runtime: {runtime} }}\n"
+            servers.append(start_conduit(folder, nsd.port, own, extra, runtime))
+        peer = start_dnsdist(folder, nsd.port)
+        servers += [] if peer is None else [peer]
+        queries = write_queries(folder)
+        rounds: dict[str, list[Round]] = {server.name: [] for server in servers[1:]}
+        for number in range(options.rounds):
+            for server in servers[1:]:
+                progress(f"split: round {number + 1} of {options.rounds}, {server.name}")
+                rounds[server.name].append(
+                    measure(server, queries, options.seconds, options.window)
+                )
+        progress("")
+    finally:
+        for server in reversed(servers):
+            server.stop()
+    say(f"\nforward, {options.window} outstanding")
+    for name, values in rounds.items():
+        say(f"  {name:<12}{median([r.rate for r in values]):>9.0f} q/s")
+    for name, own_name, least in (("dnsdist", "split_io", 0.35), ("dnsdist", "sync", 0.15)):
+        if name in rounds:
+            found = ratio(rounds[own_name], rounds[name])
+            bars.check(f"{own_name} against {name} (at least {least})", found, found >= least)
+    return {"rounds": as_json(rounds)}
