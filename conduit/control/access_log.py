@@ -8,7 +8,6 @@ from urllib.parse import unquote
 
 import grpc
 
-from conduit.control.tls_front import Client
 from conduit.observe.logging import get_log
 
 _log = get_log("conduit_control")
@@ -22,19 +21,16 @@ def log_call(
     context: grpc.ServicerContext,
     rpc: str,
     requestor: str,
-    client: Client | None,
+    peer: str,
+    tls: bool,
     started: float,
 ) -> None:
-    """Write `control rpc` for a call that has ended.
-
-    `client` is who is behind the TLS front, None on a plaintext listener; `started` is in seconds
-    of `time.monotonic`.
-    """
+    """Write `control rpc` for a call that has ended; `started` is of `time.monotonic`."""
     _log.info(
         "control rpc",
         rpc=rpc,
-        peer=client.peer if client is not None else _peer(context),
-        tls=client is not None,
+        peer=peer,
+        tls=tls,
         requestor=requestor,
         grpc_code=_NAMES[_code(context)],
         latency_ms=int((time.monotonic() - started) * 1000),
@@ -55,6 +51,7 @@ def _code(context: grpc.ServicerContext) -> grpc.StatusCode:
     return grpc.StatusCode.CANCELLED
 
 
-def _peer(context: grpc.ServicerContext) -> str:
+def peer_of(context: grpc.ServicerContext) -> str:
+    """Return `ip:port`, or `unknown`: the library forgets it when the call has ended."""
     kind, _, address = unquote(str(context.peer())).partition(":")
     return address if kind in ("ipv4", "ipv6") and address else "unknown"

@@ -6,6 +6,7 @@ one costs nothing (chapter 60 sections 2 to 4).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import DecodeError
 
-from conduit.control.access_log import log_call
+from conduit.control.access_log import log_call, peer_of
 from conduit.control.auth import DENIED, credentials, is_known, requestor
 from conduit.control.request_watch import RequestWatch
 from conduit.control.services.outcome import refuse
@@ -23,6 +24,8 @@ from conduit.observe.logging import get_log
 
 _log = get_log("conduit_control")
 
+#: Octets of the largest request.
+MAX_REQUEST: Final = 4 * 1024 * 1024
 _SERVICES: Final = ("/conduit.v1.", "/grpc.health.v1.Health/")
 
 
@@ -78,6 +81,7 @@ class CallInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
             started = time.monotonic()
             keys = self._keys()
             client = self._client(context)
+            peer = peer_of(context) if client is None else client.peer
             who = requestor(client is not None and client.has_certificate, presented, keys)
             try:
                 if self._clients is not None and client is None:
@@ -98,7 +102,7 @@ class CallInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
                     context.set_code(grpc.StatusCode.UNKNOWN)
                 raise
             finally:
-                log_call(context, method, who, client, started)
+                log_call(context, method, who, peer, self._clients is not None, started)
 
         return call
 
@@ -112,8 +116,12 @@ class CallInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]
         with self._watch.waiting(context):
             octets = next(requests, None)
         if octets is None:
+            _refuse_if_ended(context)
             message = f'"{method}" requires exactly one request message.'
             refuse(context, grpc.StatusCode.UNIMPLEMENTED, message)
+        if len(octets) > MAX_REQUEST:
+            message = f"Received message larger than max ({len(octets)} vs. {MAX_REQUEST})"
+            refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, message)
         try:
             return octets if parse is None else parse(octets)
         except DecodeError:
@@ -154,6 +162,16 @@ class _OpenStream:
     def __call__(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         with self._watch.waiting(context):
             yield from self._behaviour(requests, context)
+
+
+def _refuse_if_ended(context: grpc.ServicerContext) -> None:
+    """End a call that its client has given up; the library may learn that a moment later."""
+    ended = threading.Event()
+    if context.add_callback(ended.set) and not ended.wait(0.05):
+        return
+    if context.time_remaining() == 0:
+        refuse(context, grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+    refuse(context, grpc.StatusCode.CANCELLED, "Cancelled")
 
 
 def _unimplemented(request: Any, context: grpc.ServicerContext) -> Any:

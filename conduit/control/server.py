@@ -17,7 +17,7 @@ from grpc_reflection.v1alpha import reflection
 
 from conduit.config import Control, resolve_path
 from conduit.config.address import parse_socket_address
-from conduit.control.calls import CallInterceptor, OpenCalls
+from conduit.control.calls import MAX_REQUEST, CallInterceptor, OpenCalls
 from conduit.control.configurator import Configurator
 from conduit.control.request_watch import RequestWatch
 from conduit.control.services.config_service import ControlService
@@ -64,7 +64,6 @@ _log = get_log("conduit_control")
 WORKERS: Final = 8
 #: Threads that run the streams of reflection.
 REFLECTION_WORKERS: Final = 2
-_MAX_REQUEST: Final = 4 * 1024 * 1024
 _FILES: Final = (
     control_pb2,
     backend_health_pb2,
@@ -202,7 +201,8 @@ class ControlServer:
             interceptors=[self._interceptor(clients)],
             options=[
                 ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", _MAX_REQUEST),
+                # beyond this the library cuts the call without a word to the access log
+                ("grpc.max_receive_message_length", 2 * MAX_REQUEST),
                 ("grpc.max_send_message_length", -1),
             ],
         )

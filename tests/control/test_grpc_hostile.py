@@ -16,8 +16,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from conduit.control.server import SERVICE_NAMES
-from tests.control.conftest import Controlled
-from tests.control.test_grpc_access import HEALTH, log_of
+from tests.control.conftest import Authority, Controlled
+from tests.control.test_grpc_access import HEALTH, log_of, secure, tls_block
 from tests.control.test_grpc_api import refused
 
 Control = Callable[..., Controlled]
@@ -107,3 +107,62 @@ def test_reflection_lists_the_nine_services_and_itself(control: Control) -> None
     names = sorted(ProtoReflectionDescriptorDatabase(channel).get_services())
     assert names == sorted((*SERVICE_NAMES, "grpc.reflection.v1alpha.ServerReflection"))
     assert len(names) == 10
+
+
+def test_a_request_that_is_given_up_or_too_large_is_logged(control: Control) -> None:
+    made = control()
+    api = made.api()
+    with unsent_requests(api.channel, 1) as calls:
+        calls[0].cancel()
+        assert "grpc_code=Cancelled" in log_of(made)
+    text = "x" * 5_000_000
+    status, _ = refused(lambda: api("ConduitControl/GetTrace", txn_id=text))
+    assert status == "RESOURCE_EXHAUSTED"
+    line = log_of(made, 2)
+    assert "rpc=/conduit.v1.ConduitControl/GetTrace" in line
+    assert "grpc_code=ResourceExhausted" in line
+
+
+def test_a_deadline_of_the_client_is_logged_as_one(control: Control) -> None:
+    made = control()
+
+    def never() -> Iterator[bytes]:
+        time.sleep(2)
+        return
+        yield b""
+
+    call = made.api().channel.stream_unary(PATH)
+    assert refused(lambda: call(never(), timeout=0.3))[0] == "DEADLINE_EXCEEDED"
+    assert "grpc_code=DeadlineExceeded" in log_of(made)
+
+
+def test_open_calls_do_not_keep_the_service_from_ending(control: Control) -> None:
+    made = control({"reflection_enabled": True})
+    stub = reflection_pb2_grpc.ServerReflectionStub(made.api().channel)
+    end = threading.Event()
+
+    def never() -> Iterator[object]:
+        end.wait(30)
+        return
+        yield None
+
+    stream = stub.ServerReflectionInfo(never(), timeout=30)
+    with unsent_requests(made.api().channel, 3):
+        started = time.monotonic()
+        made.conduit.process.terminate()
+        assert made.conduit.process.wait(10) == 0
+        assert time.monotonic() - started < 6
+    end.set()
+    stream.cancel()
+
+
+def test_a_client_that_is_gone_is_still_named_in_the_log(
+    control: Control, authority: Authority
+) -> None:
+    made = control(tls_block(authority, clients=True))
+    channel = secure(made, authority, authority.issue("client"))
+    with unsent_requests(channel, 1):
+        channel.close()
+        line = log_of(made)
+    assert "peer=127.0.0.1:" in line
+    assert "tls=true requestor=mtls grpc_code=Cancelled" in line

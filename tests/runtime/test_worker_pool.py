@@ -46,9 +46,11 @@ def test_growth_and_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
             client.settimeout(5)
             for number in range(60):
                 client.sendto(number.to_bytes(2, "big") + query[2:], ("127.0.0.1", plane.port))
+            largest = 0
             for _ in range(60):
                 client.recv(4096)
-        assert pool.size > 20
+                largest = max(largest, pool.size)
+        assert largest > 20
         stub.default = answer()
 
         def shrunk() -> bool:
