@@ -16,6 +16,9 @@ _NAMES: Final = {
     code: "".join(part.capitalize() for part in code.name.split("_")) for code in grpc.StatusCode
 }
 
+# seconds
+_DEADLINE_TOLERANCE: Final = 0.05
+
 
 def log_call(
     context: grpc.ServicerContext,
@@ -45,8 +48,13 @@ def _code(context: grpc.ServicerContext) -> grpc.StatusCode:
         return code
     if context.is_active():
         return grpc.StatusCode.OK
-    # the library tells a call that was given up from one that took too long by its deadline only
-    if context.time_remaining() == 0:
+    return ended_code(context)
+
+
+def ended_code(context: grpc.ServicerContext) -> grpc.StatusCode:
+    """Return how a call ended that its client has given up: by its deadline, or at will."""
+    # a client that waits no longer says so some milliseconds before the deadline comes here
+    if context.time_remaining() < _DEADLINE_TOLERANCE:
         return grpc.StatusCode.DEADLINE_EXCEEDED
     return grpc.StatusCode.CANCELLED
 

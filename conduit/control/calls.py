@@ -15,7 +15,7 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import DecodeError
 
-from conduit.control.access_log import log_call, peer_of
+from conduit.control.access_log import ended_code, log_call, peer_of
 from conduit.control.auth import DENIED, credentials, is_known, requestor
 from conduit.control.request_watch import RequestWatch
 from conduit.control.services.outcome import refuse
@@ -169,9 +169,7 @@ def _refuse_if_ended(context: grpc.ServicerContext) -> None:
     ended = threading.Event()
     if context.add_callback(ended.set) and not ended.wait(0.05):
         return
-    if context.time_remaining() == 0:
-        refuse(context, grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
-    refuse(context, grpc.StatusCode.CANCELLED, "Cancelled")
+    refuse(context, ended_code(context), "the client has given up")
 
 
 def _unimplemented(request: Any, context: grpc.ServicerContext) -> Any:

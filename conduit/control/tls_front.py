@@ -51,14 +51,16 @@ class _Relay:
         "client",
         "deadline",
         "name",
+        "peer",
         "server",
         "server_ended",
         "to_client",
         "to_server",
     )
 
-    def __init__(self, client: ssl.SSLSocket) -> None:
+    def __init__(self, client: ssl.SSLSocket, peer: str) -> None:
         self.client = client
+        self.peer = peer
         self.server: socket.socket | None = None
         self.name = ""
         self.active = time.monotonic()
@@ -137,7 +139,7 @@ class TlsFront(threading.Thread):
             self._listener.close()
             return
         try:
-            accepted, _ = self._listener.accept()
+            accepted, address = self._listener.accept()
         except BlockingIOError:
             return
         except OSError as error:
@@ -155,7 +157,7 @@ class TlsFront(threading.Thread):
         client = self._context.wrap_socket(
             accepted, server_side=True, do_handshake_on_connect=False
         )
-        relay = _Relay(client)
+        relay = _Relay(client, _text_of(address))
         self._relays.add(relay)
         self._timed[relay] = None
         self._selector.register(client, selectors.EVENT_READ, relay)
@@ -192,8 +194,8 @@ class TlsFront(threading.Thread):
             return
         server.setblocking(False)
         relay.server, relay.name = server, name
-        peer = relay.client.getpeercert(binary_form=True) is not None
-        self.clients[name] = Client(_peer_of(relay.client) or "unknown", peer)
+        has_certificate = relay.client.getpeercert(binary_form=True) is not None
+        self.clients[name] = Client(relay.peer, has_certificate)
         self._selector.register(server, selectors.EVENT_READ, relay)
         # what came together with the last handshake message is in the TLS layer already
         self._serve(relay)
@@ -279,8 +281,7 @@ class TlsFront(threading.Thread):
             self._selector.register(side, events, relay)
 
     def _failed(self, relay: _Relay, error: str) -> None:
-        peer = _peer_of(relay.client)
-        _log.warn("control plane connection failed", tls=True, error=error, peer=peer)
+        _log.warn("control plane connection failed", tls=True, error=error, peer=relay.peer)
         self._close(relay)
 
     def _close(self, relay: _Relay) -> None:
@@ -299,11 +300,8 @@ class TlsFront(threading.Thread):
                 side.close()
 
 
-def _peer_of(sock: socket.socket) -> str | None:
-    try:
-        host, port = sock.getpeername()[:2]
-    except OSError:
-        return None
+def _text_of(address: tuple[str, int]) -> str:
+    host, port = address[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

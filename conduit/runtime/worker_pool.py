@@ -186,7 +186,8 @@ class WorkerPool:
 
     def _enqueue(self, item: Transaction | Awakened | Parked) -> None:
         self.queue.put(item)
-        if not self.idle and not self._backlog.is_set():
+        # more than the idle workers will take: a burst may come before any of them wakes
+        if self.queue.qsize() > len(self.idle) and not self._backlog.is_set():
             self._backlog.set()
 
     def _begin(self, txn: Transaction) -> None:
@@ -284,9 +285,11 @@ class WorkerPool:
             if self._stop_requested:
                 return
             completed = self._completed()
-            while self.queue.qsize() and not self.idle and not self._stop_requested:
+            while self.queue.qsize() and not self._stop_requested:
                 time.sleep(_GROWTH_TICK_SECONDS)
                 before, completed = completed, self._completed()
+                if self.idle:
+                    continue
                 size = self.size
                 # workers that finish a query each tick are busy, not blocked: more would not help
                 if completed - before < size:
@@ -296,5 +299,5 @@ class WorkerPool:
                     if room <= 0:
                         time.sleep(0.05)
             self._backlog.clear()
-            if self.queue.qsize() and not self.idle:
+            if self.queue.qsize():
                 self._backlog.set()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.bench import caching, forwarding, observing, policy
+from tools.bench import caching, forwarding, observing, phases, policy
 from tools.bench.report import Bars, say
 
 SCENARIOS = {
@@ -27,6 +27,7 @@ SCENARIOS = {
     "cache-store": caching.stores,
     "churn": caching.churn,
     "observe": observing.observe,
+    "phases": phases.phases,
 }
 
 

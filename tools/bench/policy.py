@@ -12,7 +12,7 @@ from tools.bench.report import Bars, as_json, median, ratio, say
 RULE_COUNTS = (0, 10, 1_000, 10_000)
 
 
-def _name_rules(count: int) -> str:
+def name_rules(count: int) -> str:
     """A `rules` block of `count` exact and suffix rules that no benchmark query matches."""
     if not count:
         return ""
@@ -30,7 +30,7 @@ def _name_rules(count: int) -> str:
 def rules(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, Any]:
     """Forwarding with 0, 10, 1,000 and 10,000 name rules, each in turn."""
     rounds = in_turn(
-        folder, options, {f"rules{count}": _name_rules(count) for count in RULE_COUNTS}, "rules"
+        folder, options, {f"rules{count}": name_rules(count) for count in RULE_COUNTS}, "rules"
     )
     say(f"\nforward with name rules, {options.window} outstanding")
     base = rounds["rules0"]
@@ -56,7 +56,7 @@ if lookup("blocked", name) == "block" {
     txn.set_pool("default");
 }
 """
-_SCRIPT_YAML = (
+SCRIPT_YAML = (
     "data_sources: [{ name: blocked, type: csv, path: blocked.csv }]\n"
     "rules: { rules: [{ name: policy, hook: request, selectors: [], "
     "actions: [{ type: rhai, value: policy.rhai }] }] }\n"
@@ -67,7 +67,7 @@ def script(folder: Path, options: argparse.Namespace, bars: Bars) -> dict[str, A
     """Forwarding with a policy script on every query, against forwarding without."""
     (folder / "policy.rhai").write_text(SCRIPT)
     (folder / "blocked.csv").write_text("key,value\nbad.example.,block\n")
-    rounds = in_turn(folder, options, {"plain": "", "script": _SCRIPT_YAML}, "script")
+    rounds = in_turn(folder, options, {"plain": "", "script": SCRIPT_YAML}, "script")
     say(f"\nforward with a policy script, {options.window} outstanding")
     for name, values in rounds.items():
         say(f"  {name:<12}{median([r.rate for r in values]):>9.0f} q/s")
