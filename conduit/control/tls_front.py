@@ -94,10 +94,16 @@ class TlsFront(threading.Thread):
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         while not self._stop_requested:
             for key, _ in self._selector.select(0.5):
-                if key.data is None:
-                    self._accept()
-                else:
-                    self._serve(key.data)
+                try:
+                    if key.data is None:
+                        self._accept()
+                    else:
+                        self._serve(key.data)
+                except Exception:
+                    # a bug must cost one connection, not all of them
+                    _log.exception("control plane connection failed", tls=True)
+                    if key.data is not None:
+                        self._close(key.data)
             self._look_at_the_clock()
         for relay in list(self._relays):
             self._close(relay)
@@ -152,12 +158,19 @@ class TlsFront(threading.Thread):
             # one that is still shaking hands goes first
             idle = min(self._relays, key=lambda r: (r.server is not None, r.active))
             self._failed(idle, "too many connections: the one that was idle longest was closed")
-        accepted.setblocking(False)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client = self._context.wrap_socket(
-            accepted, server_side=True, do_handshake_on_connect=False
-        )
-        relay = _Relay(client, _text_of(address))
+        peer = _text_of(address)
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client = self._context.wrap_socket(
+                accepted, server_side=True, do_handshake_on_connect=False
+            )
+        except (OSError, ValueError) as error:
+            # the client has taken its connection back
+            accepted.close()
+            _log.warn("control plane connection failed", tls=True, error=error, peer=peer)
+            return
+        relay = _Relay(client, peer)
         self._relays.add(relay)
         self._timed[relay] = None
         self._selector.register(client, selectors.EVENT_READ, relay)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +33,6 @@ class Fronted:
         self.front = TlsFront(
             listener, server_context(str(certificate), str(key), ""), str(folder / "b.sock")
         )
-        self.front.start()
         self.context = ssl.create_default_context(cafile=str(authority.path))
         self.context.set_alpn_protocols(["h2"])
 
@@ -51,6 +51,7 @@ class Fronted:
 @pytest.fixture
 def fronted(tmp_path: Path, authority: Authority) -> Iterator[Fronted]:
     made = Fronted(tmp_path, authority)
+    made.front.start()
     yield made
     made.front.stop()
     made.behind.close()
@@ -193,3 +194,20 @@ def test_no_new_connection_after_accepting_has_ended(fronted: Fronted) -> None:
     assert server.recv(1) == b"1"
     client.close()
     server.close()
+
+
+def test_connections_that_are_reset_before_they_are_accepted(
+    tmp_path: Path, authority: Authority
+) -> None:
+    made = Fronted(tmp_path, authority)
+    for _ in range(20):
+        with socket.create_connection(made.address, timeout=5) as reset:
+            reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    made.front.start()
+    client, server, _ = made.connect()
+    client.sendall(b"1")
+    assert server.recv(1) == b"1"
+    client.close()
+    server.close()
+    made.front.stop()
+    made.behind.close()
