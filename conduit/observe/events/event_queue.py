@@ -16,12 +16,25 @@ from conduit.observe.events.dnstap import ClientMessage
 QueuedEvent = tuple[ClientMessage, bytes]
 
 _KINDS: Final = 3
+#: Seconds that the consumer lets events gather: each of its wake-ups disturbs the query path.
+LINGER: Final = 0.005
+#: So many events at most gather before it is woken all the same.
+_GATHER: Final = 256
 
 
 class EventQueue:
     """A FIFO of at most `depth` events for one consumer."""
 
-    __slots__ = ("_depth", "_drop_oldest", "_events", "_ready", "_waiting", "_woken", "counts")
+    __slots__ = (
+        "_depth",
+        "_drop_oldest",
+        "_events",
+        "_gather",
+        "_ready",
+        "_waiting",
+        "_woken",
+        "counts",
+    )
 
     def __init__(self, depth: int, drop_policy: str) -> None:
         """`drop_policy` is `drop_oldest` or `drop_newest`."""
@@ -29,7 +42,9 @@ class EventQueue:
         self._drop_oldest = drop_policy != "drop_newest"
         self._events: deque[QueuedEvent] = deque()
         self._ready = threading.Condition(threading.Lock())
-        self._waiting = False
+        # what waits to be woken: 0 nobody, else the number of events that is enough
+        self._waiting = 0
+        self._gather = max(1, min(_GATHER, depth // 2))
         self._woken = False
         #: Events enqueued by kind (QUERY, RESPONSE, RETRY), then those dropped.
         self.counts = [0] * (_KINDS + 1)
@@ -50,23 +65,30 @@ class EventQueue:
                     events.popleft()
                     events.append((message, extra))
             # waking a thread costs more than all the rest: only a consumer that sleeps is woken
-            if self._waiting:
-                self._waiting = False
+            if self._waiting and len(events) >= self._waiting:
+                self._waiting = 0
                 self._ready.notify()
 
     def take(self, limit: int, timeout: float) -> list[QueuedEvent]:
         """Return up to `limit` events, the oldest first.
 
         Waits for the first one at most `timeout` seconds or until `wake`; then it may be empty.
+        After the first one others may gather for `LINGER` seconds.
         """
         with self._ready:
             events = self._events
-            if not events and not self._woken:
-                self._waiting = True
-                self._ready.wait(timeout)
-                self._waiting = False
+            if not events:
+                self._wait(1, timeout)
+                if 0 < len(events) < self._gather:
+                    self._wait(self._gather, LINGER)
             self._woken = False
             return [events.popleft() for _ in range(min(limit, len(events)))]
+
+    def _wait(self, enough: int, timeout: float) -> None:
+        if not self._woken:
+            self._waiting = enough
+            self._ready.wait(timeout)
+            self._waiting = 0
 
     def wake(self) -> None:
         """Make a `take` that waits, or else the next one, return."""
